@@ -1,0 +1,1038 @@
+/*
+ * norn: asynchronous task graphs for HPC codes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * Three verbs: submit a task, declare an edge, await a token.
+ *
+ *     #include <norn.h>
+ *     #include <stdio.h>
+ *
+ *     static int32_t hello(norn_self *self, void *arg) { (void)self; puts(arg); return 0; }
+ *
+ *     int main(void) {
+ *         norn_runtime *rt;
+ *         norn_token first, second;
+ *         if (norn_open(NULL, &rt) != NORN_OK) { puts(norn_last_error()); return 1; }
+ *
+ *         norn_task task = NORN_TASK_INIT;
+ *         task.run = hello;
+ *         task.arg = "first";
+ *         norn_submit(rt, &task, &first);
+ *
+ *         task.arg = "second";
+ *         task.after = &first;
+ *         task.after_count = 1;
+ *         norn_submit(rt, &task, &second);
+ *
+ *         norn_await(rt, second, -1);
+ *         return norn_close(rt);
+ *     }
+ *
+ * Rules that hold everywhere:
+ *   - Every function returns a norn_status: NORN_OK (0) or a negative NORN_E_* code; norn_last_error() is
+ *     the sentence that belongs to it. Outputs are written only on success.
+ *   - Every handle is a number: one that is stale, of another runtime or garbage gives NORN_E_INVALID.
+ *   - Structures that begin with struct_size are filled from their _INIT macro, so that a program
+ *     compiled with an older header runs with a newer library.
+ *   - "Any thread" means: also one that norn did not make. Nothing here may be called from a signal handler.
+ *   - In a forked child every call returns NORN_E_FORKED.
+ *
+ * This file is generated from src/abi; change it there.
+ */
+
+
+#ifndef NORN_H
+#define NORN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Major version of the API this header describes.
+#define NORN_VERSION_MAJOR 0
+
+// Minor version of the API this header describes. While the major version is 0, a new minor version may change the ABI.
+#define NORN_VERSION_MINOR 1
+
+// Patch version of the API this header describes.
+#define NORN_VERSION_PATCH 0
+
+// Anywhere (a task: any worker; a datum: host memory).
+#define NORN_PLACE_ANY 0
+
+// Host. A task with index `i >= 0` runs on worker `i` of the runtime. Index -1: any worker.
+#define NORN_PLACE_CPU 1
+
+// NUMA node with the operating system's number `index`. A task runs on a worker of that node.
+#define NORN_PLACE_NUMA 2
+
+// Device, as `norn_device_open` returned it.
+#define NORN_PLACE_DEVICE 3
+
+// The very thread that opened the runtime, inside its awaits, drains and progress calls.
+#define NORN_PLACE_OPENER 4
+
+// The thread that initialised MPI, inside its awaits, drains and progress calls.
+#define NORN_PLACE_MPI 5
+
+// Reads; runs beside other readers, after the writer before it.
+#define NORN_READ 1
+
+// Overwrites the whole datum without reading it; after everything before it. Heals a failed datum.
+#define NORN_WRITE 2
+
+// Reads and writes; after everything before it.
+#define NORN_READ_WRITE 3
+
+// Reads and writes in any order with the neighbouring COMMUTE accesses, one at a time. With `NORN_DETERMINISTIC`: in submission order.
+#define NORN_COMMUTE 4
+
+// Adds into a private copy; neighbouring REDUCE accesses run side by side and their copies are
+// combined in a tree whose shape depends only on their number. The datum needs a `reduce` description.
+// Inside the body `norn_data_pointer` gives the private copy.
+#define NORN_REDUCE 5
+
+// Starts only after `norn_start`; until then `norn_edge` may add predecessors.
+#define NORN_HELD (1 << 0)
+
+// A child of the calling task: its accesses must be covered by the parent's, it is ordered inside
+// them, and the parent completes only after it.
+#define NORN_CHILD (1 << 1)
+
+// Runs even when predecessors failed or were cancelled, and when the runtime is closed with NORN_CANCEL.
+#define NORN_RUN_ALWAYS (1 << 2)
+
+// `arg` points to `arg_bytes` (at most 64) bytes that are copied at submit; the body and `drop` get the copy.
+#define NORN_COPY_ARG (1 << 3)
+
+// Ordinary host memory.
+#define NORN_MEMORY_HOST 0
+
+// Host memory pinned for devices.
+#define NORN_MEMORY_PINNED 1
+
+// Device memory.
+#define NORN_MEMORY_DEVICE 2
+
+// Memory that MPI transports can register.
+#define NORN_MEMORY_MPI 3
+
+// The first writer may be declared after its readers: they wait for it.
+#define NORN_UNWRITTEN (1 << 0)
+
+// The memory may overlap other data; the application orders them itself.
+#define NORN_ALIAS (1 << 1)
+
+// Bodies run on worker threads as soon as they may.
+#define NORN_MODE_ASYNC 0
+
+// The sequential oracle: submission order as far as edges allow, one body at a time, only inside norn calls.
+#define NORN_MODE_SYNC 1
+
+// Device work on the legacy default stream, without events; host work as in async mode.
+#define NORN_MODE_DEFAULT_STREAM 2
+
+// Pseudo-random order from `norn_config.seed`, one body at a time, only inside norn calls; replayable.
+#define NORN_MODE_SHUFFLE 3
+
+// Failures are returned by the calls that ask (default).
+#define NORN_ON_FAILURE_RETURN 0
+
+// As RETURN, and `failure` is called once for each first cause.
+#define NORN_ON_FAILURE_CALL 1
+
+// The first failure is printed and the process ends by `abort` (under MPI: MPI_Abort).
+#define NORN_ON_FAILURE_ABORT 2
+
+// The opener is one of the workers while inside await or drain; one thread fewer is made.
+#define NORN_CALLER_WORKS (1 << 0)
+
+// A submit that meets `max_live_tasks` may run ready bodies on the caller's stack.
+#define NORN_SUBMIT_HELPS (1 << 1)
+
+// COMMUTE accesses run in submission order.
+#define NORN_DETERMINISTIC (1 << 2)
+
+// One runtime a process: a second open returns the same one, counted; the last close closes it.
+#define NORN_SHARED (1 << 3)
+
+// Bind each worker to one core instead of the whole mask or NUMA node.
+#define NORN_PIN (1 << 4)
+
+// Level of a log line: a failure.
+#define NORN_LOG_ERROR 1
+
+// Level of a log line: something the user should look at (the watchdog speaks here).
+#define NORN_LOG_WARN 2
+
+// Level of a log line: what was decided at open, and why.
+#define NORN_LOG_INFO 3
+
+// Level of a log line: detail.
+#define NORN_LOG_DEBUG 4
+
+// Drain, then close.
+#define NORN_DRAIN 0
+
+// Cancel what has not started, then close; RUN_ALWAYS tasks still run.
+#define NORN_CANCEL 1
+
+// One line a blocked token: its name and what it waits for.
+#define NORN_DUMP_TEXT 0
+
+// The live graph in Graphviz's language.
+#define NORN_DUMP_DOT 1
+
+// A runtime. Not an address: any stale or foreign value gives `NORN_E_INVALID`.
+typedef struct norn_runtime norn_runtime;
+
+// What a running body knows of itself; valid in that body only, on its thread.
+typedef struct norn_self norn_self;
+
+// Result of every norn call: `NORN_OK` (0) or one of the negative `NORN_E_*`
+// codes. Outputs are written only when the result is `NORN_OK`.
+typedef int32_t norn_status;
+
+// Names the completion of one operation. A plain number: copy it, keep it for
+// ever, never free it. A token of a task that is long gone means "complete".
+// `{0}` is a token that is already complete.
+typedef struct norn_token {
+  // Runtime, slot and generation; opaque.
+  uint64_t id;
+} norn_token;
+
+// Names a group of tasks. `{0}` is the group of the submitter: of the calling task inside a task, none outside.
+typedef struct norn_group {
+  // Runtime, slot and generation; opaque.
+  uint64_t id;
+} norn_group;
+
+// Where a task runs or a datum lives. `{0, 0}` is anywhere.
+typedef struct norn_place {
+  // One of `NORN_PLACE_*`.
+  int32_t kind;
+  // Which of its kind; see the kinds.
+  int32_t index;
+} norn_place;
+
+// What a running body knows of itself.
+typedef struct norn_self_info {
+  // `sizeof(norn_self_info)`.
+  size_t struct_size;
+  // Its runtime.
+  struct norn_runtime *runtime;
+  // Its token.
+  struct norn_token token;
+  // Its group.
+  struct norn_group group;
+  // Its place.
+  struct norn_place place;
+  // Its stream, or NULL.
+  void *stream;
+  // The worker that runs it; -1: an application thread that is none.
+  int32_t worker;
+  // 1 when a cancel arrived too late to keep the body from starting.
+  int32_t cancelled;
+} norn_self_info;
+
+// Names a datum: one allocation at one place, whose accesses norn orders. `{0}` is no datum.
+typedef struct norn_data {
+  // Runtime, slot and generation; opaque.
+  uint64_t id;
+} norn_data;
+
+// How a datum is combined under NORN_REDUCE. All three are called on norn threads, possibly several at once for different copies.
+typedef struct norn_reduction {
+  // Fills `bytes` bytes at `copy` with the neutral element.
+  void (*identity)(void *copy, uint64_t bytes, void *arg);
+  // `into = into (+) from`. `into` holds the earlier operands, so the operation need not commute.
+  void (*combine)(void *into, const void *from, uint64_t bytes, void *arg);
+  // Passed to both; borrowed until the datum is unregistered.
+  void *arg;
+} norn_reduction;
+
+// Describes a datum. Fill it from `NORN_DATA_DESC_INIT`. `ptr` NULL with `bytes` 0 is a pure name to order things by.
+typedef struct norn_data_desc {
+  // `sizeof(norn_data_desc)`.
+  size_t struct_size;
+  // First byte of the memory.
+  void *ptr;
+  // Length in bytes.
+  uint64_t bytes;
+  // Where it lives.
+  struct norn_place place;
+  // One of `NORN_MEMORY_*`.
+  int32_t kind;
+  // `NORN_UNWRITTEN`, `NORN_ALIAS`.
+  uint32_t flags;
+  // Shown in reports; copied. May be NULL.
+  const char *name;
+  // For NORN_REDUCE; all NULL otherwise.
+  struct norn_reduction reduce;
+} norn_data_desc;
+
+// One piece of a datum, in bytes from its start: `rows` runs of `bytes` bytes, `stride` apart. `rows` 0 and 1 mean one contiguous run.
+typedef struct norn_piece {
+  // Offset of the first byte.
+  uint64_t offset;
+  // Length of a run.
+  uint64_t bytes;
+  // Number of runs.
+  uint64_t rows;
+  // Distance between the starts of two runs.
+  uint64_t stride;
+} norn_piece;
+
+// One access of a task to a datum. Accesses of one task to the same datum are merged, the strongest mode wins.
+typedef struct norn_access {
+  // The datum.
+  struct norn_data data;
+  // A place taken before by `norn_reserve`, or 0: take the place at submit.
+  uint64_t slot;
+  // One of `NORN_READ`, `NORN_WRITE`, `NORN_READ_WRITE`, `NORN_COMMUTE`, `NORN_REDUCE`.
+  int32_t mode;
+  // Reserved, 0.
+  uint32_t flags;
+} norn_access;
+
+// Receives log lines, one at a time, from any thread; `text` is valid during the call. Must not call norn.
+typedef void (*norn_log_fn)(void *arg, int32_t level, const char *text);
+
+// The record of a failed token. Set `struct_size` before the call that fills it (`NORN_ERROR_INFO_INIT`).
+typedef struct norn_error_info {
+  // `sizeof(norn_error_info)`.
+  size_t struct_size;
+  // How the token ended: `NORN_OK`, `NORN_E_TASK_FAILED`, `NORN_E_PROPAGATED`, `NORN_E_CANCELLED`, `NORN_E_CLOSED`...
+  norn_status status;
+  // Code of the first cause: what its body returned or was passed to `norn_fail`.
+  int32_t code;
+  // The token asked about.
+  struct norn_token token;
+  // The token that failed first; equals `token` unless propagated.
+  struct norn_token cause;
+  // Status of the first cause: `NORN_E_TASK_FAILED`, `NORN_E_CANCELLED`, `NORN_E_CLOSED`, `NORN_E_DEVICE`, `NORN_E_MPI`...
+  norn_status cause_status;
+  // Rank of the first cause; -1 without a world.
+  int32_t rank;
+  // Worker that ran it; -1: none.
+  int32_t worker;
+  // Device; -1: none.
+  int32_t device;
+  // Name of the task that failed first.
+  char task[64];
+  // What it was doing ("body", "promise", or the call of a lowering).
+  char operation[64];
+  // Its text.
+  char text[256];
+} norn_error_info;
+
+// Receives the record of a first cause, on the thread where it failed. May submit and fulfil, not await.
+typedef void (*norn_failure_fn)(void *arg, const struct norn_error_info *info);
+
+// Start (`begin` 1) and stop (0) of each thread that norn makes, on that thread. `index`: its number, workers first.
+typedef void (*norn_thread_fn)(void *arg, int32_t index, int32_t begin);
+
+// Begin (`begin` 1) and end (0) of each body, on its thread. `name` may be NULL. Must not call norn.
+typedef void (*norn_task_event_fn)(void *arg, struct norn_token token, const char *name, int32_t worker, int32_t begin);
+
+// How a runtime is opened. Fill it from `NORN_CONFIG_INIT`; zero means the default everywhere except `workers` (-1).
+// Environment variables win over it: `NORN_MODE`, `NORN_WORKERS`, ... (README lists them).
+typedef struct norn_config {
+  // `sizeof(norn_config)`.
+  size_t struct_size;
+  // One of `NORN_MODE_*`.
+  int32_t mode;
+  // Bodies that run at once. -1: the cores of the process's mask within its cgroup quota. 0: none; bodies run inside the calls of application threads.
+  int32_t workers;
+  // Ceiling on threads norn makes, spares for blocked bodies included. 0: workers + 64.
+  int32_t max_threads;
+  // One of `NORN_ON_FAILURE_*`.
+  int32_t on_failure;
+  // CPUs to use, as a list such as "0-3,8"; must lie within the process's mask. NULL: the mask.
+  const char *cpus;
+  // Advisory ceiling on live tasks: a submit outside tasks waits while there are more and bodies run. 0: none.
+  uint64_t max_live_tasks;
+  // Stack of norn's threads. 0: OMP_STACKSIZE, else RLIMIT_STACK, at least 8 MiB.
+  uint64_t stack_bytes;
+  // Ceiling on pinned host memory. 0: none.
+  uint64_t max_pinned_bytes;
+  // The watchdog reports after this long without any completion while work is pending. 0: 30 s. Negative: never.
+  int64_t watchdog_ns;
+  // How long an idle worker looks for work before it parks. 0: 20 us. Negative: park at once.
+  int64_t spin_ns;
+  // `NORN_CALLER_WORKS`, `NORN_SUBMIT_HELPS`, `NORN_DETERMINISTIC`, `NORN_SHARED`, `NORN_PIN`.
+  uint64_t flags;
+  // Seed of NORN_MODE_SHUFFLE.
+  uint64_t seed;
+  // Log sink; NULL: standard error, warnings and errors only (`NORN_LOG` sets the level).
+  norn_log_fn log;
+  // Passed to `log`.
+  void *log_arg;
+  // For NORN_ON_FAILURE_CALL.
+  norn_failure_fn failure;
+  // Passed to `failure`.
+  void *failure_arg;
+  // Thread hook, or NULL.
+  norn_thread_fn thread;
+  // Passed to `thread`.
+  void *thread_arg;
+  // Task hook, or NULL.
+  norn_task_event_fn task_event;
+  // Passed to `task_event`.
+  void *task_event_arg;
+} norn_config;
+
+// Counters of a runtime since it was opened. Taken without stopping anything: exact when it is quiet.
+typedef struct norn_runtime_stats {
+  // `sizeof(norn_runtime_stats)`.
+  size_t struct_size;
+  // Tasks submitted.
+  uint64_t submitted;
+  // Tasks completed, however they ended.
+  uint64_t completed;
+  // Of these, failed themselves.
+  uint64_t failed;
+  // Of these, failed because a predecessor did.
+  uint64_t propagated;
+  // Of these, cancelled or closed.
+  uint64_t cancelled;
+  // Submitted and not yet complete.
+  uint64_t live;
+  // Predecessor relations that a task had to wait for.
+  uint64_t edges;
+  // Bodies taken from another worker's queue.
+  uint64_t steals;
+  // Times a worker went to sleep.
+  uint64_t parks;
+  // Times a sleeping worker was woken.
+  uint64_t wakes;
+  // Registered data.
+  uint64_t data;
+  // Bytes held for tasks, data and edges.
+  uint64_t memory_bytes;
+  // Bodies whose time was taken (one in 64).
+  uint64_t sampled_bodies;
+  // Sum of their times in nanoseconds.
+  uint64_t sampled_body_ns;
+  // Sum of the times these spent ready but not yet running, in nanoseconds.
+  uint64_t sampled_wait_ns;
+  // Bodies that may run at once.
+  int32_t workers;
+  // Threads norn has made and not ended.
+  int32_t threads;
+  // Bodies blocked in an await at this moment.
+  int32_t blocked_bodies;
+  // Mode.
+  int32_t mode;
+} norn_runtime_stats;
+
+// Receives the text of `norn_dump` in pieces; `text` is not zero-terminated. Returns 0 to go on.
+typedef int32_t (*norn_write_fn)(void *arg, const char *text, uint64_t bytes);
+
+// Body of a host task. Returns 0 for success, anything else is the application's own failure code.
+// No C++ exception may leave it.
+typedef int32_t (*norn_task_fn)(struct norn_self *self_, void *arg);
+
+// Body of a device task: queues work on `stream`, never synchronises.
+typedef int32_t (*norn_enqueue_fn)(struct norn_self *self_, void *stream, void *arg);
+
+// Destroys the argument of a task: once, after completion and before the token shows complete,
+// on the thread that completed it. Must not call norn, except `norn_last_error` and `norn_status_name`.
+typedef void (*norn_drop_fn)(void *arg);
+
+// A task. Fill it from `NORN_TASK_INIT`. Exactly one of `run` and `enqueue` is set.
+typedef struct norn_task {
+  // `sizeof(norn_task)`.
+  size_t struct_size;
+  // Host body.
+  norn_task_fn run;
+  // Device body.
+  norn_enqueue_fn enqueue;
+  // Passed to the body.
+  void *arg;
+  // Destroys `arg`, or NULL.
+  norn_drop_fn drop;
+  // Borrowed for the life of the runtime: a string literal or the result of `norn_intern`. May be NULL.
+  const char *name;
+  // `access_count` accesses; read during the call only.
+  const struct norn_access *accesses;
+  // Number of accesses; any.
+  uint64_t access_count;
+  // `after_count` tokens that must complete first; read during the call only.
+  const struct norn_token *after;
+  // Number of tokens; any.
+  uint64_t after_count;
+  // Higher runs earlier among the ready. Values beyond -32768..32767 are taken as those.
+  int32_t priority;
+  // Workers this body holds while it runs (an OpenMP region inside); 0 and 1 mean one. More than the runtime has: all of them.
+  int32_t cpus;
+  // `NORN_HELD`, `NORN_CHILD`, `NORN_RUN_ALWAYS`, `NORN_COPY_ARG`.
+  uint32_t flags;
+  // Bytes to copy with `NORN_COPY_ARG`, else 0.
+  uint32_t arg_bytes;
+  // Where the body runs.
+  struct norn_place place;
+  // The application's own stream for `enqueue`, or NULL: a leased one.
+  void *stream;
+  // Group of the task.
+  struct norn_group group;
+  // A token from `norn_declare` that this task completes, or `{0}`: a new one.
+  struct norn_token as;
+} norn_task;
+
+// Called once when a token completes: `status` as an await would return it. May submit and fulfil, not await.
+typedef void (*norn_complete_fn)(void *arg, struct norn_token token, norn_status status);
+
+// Success.
+#define NORN_OK 0
+
+// A handle, pointer, token or value that norn never issued, of another runtime, or out of
+// range. The text of `norn_last_error` names the culprit.
+#define NORN_E_INVALID -1
+
+// A right argument at the wrong time: an edge to a task that has already been let go, a
+// group closed twice, a promise fulfilled twice.
+#define NORN_E_STATE -2
+
+// The memory overlaps another datum and NORN_ALIAS was not given.
+#define NORN_E_OVERLAP -3
+
+// A NORN_CHILD task asks for an access that its parent does not hold.
+#define NORN_E_UNCOVERED -4
+
+// The header the caller was compiled with is newer than this library, or a `struct_size`
+// is unknown to it.
+#define NORN_E_VERSION -5
+
+// A malformed or unknown `NORN_*` environment variable, or a configuration field out of
+// range.
+#define NORN_E_CONFIG -6
+
+// The call is not allowed from this thread.
+#define NORN_E_THREAD -7
+
+// A limit of norn's own was reached: threads, live tokens, runtimes.
+#define NORN_E_RESOURCE -20
+
+// The system gave no memory.
+#define NORN_E_MEMORY -21
+
+// This build, machine or process lacks the part that the call needs (no device, no MPI).
+#define NORN_E_UNSUPPORTED -22
+
+// The process is a forked child of the one that opened the runtime.
+#define NORN_E_FORKED -23
+
+// The runtime, group or world is closed or closing; also the failure of tokens still
+// unbound at close.
+#define NORN_E_CLOSED -24
+
+// A system call failed; the text holds its name and reason.
+#define NORN_E_SYSTEM -25
+
+// The time given has passed; nothing was changed.
+#define NORN_E_TIMEOUT -40
+
+// The calling task waits for something that cannot come before the task itself ends.
+#define NORN_E_WOULD_DEADLOCK -41
+
+// A cycle, or tokens that nobody can complete any more; the text lists them. The report
+// changes nothing.
+#define NORN_E_DEADLOCK -42
+
+// The task has started, been issued or completed; a running body can see the request in
+// `norn_self_info.cancelled`.
+#define NORN_E_TOO_LATE -43
+
+// The awaited task failed itself; `norn_error` has its record.
+#define NORN_E_TASK_FAILED -60
+
+// The awaited task did not run because something it depends on failed; the record points
+// to the first cause.
+#define NORN_E_PROPAGATED -61
+
+// The awaited task was cancelled before it started.
+#define NORN_E_CANCELLED -62
+
+// Two threads declared ordered edges of the same pair of ranks.
+#define NORN_E_ORDER -80
+
+// A cycle runs through tags that two edges share; the text names the setting that widens
+// the window.
+#define NORN_E_TAGS -81
+
+// An MPI call failed; the text is MPI's own.
+#define NORN_E_MPI -82
+
+// Two ranks disagree about a message or a collective.
+#define NORN_E_MISMATCH -83
+
+// A device call failed; the text is the driver's own.
+#define NORN_E_DEVICE -100
+
+// A defect in norn was caught at the boundary; the runtime is poisoned and only
+// `norn_close` remains useful. Please report the text.
+#define NORN_E_INTERNAL -120
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Fills `info` with what the body knows of itself. Set `info->struct_size` before (`NORN_SELF_INFO_INIT`).
+// Only in the body, on its thread (`NORN_E_THREAD`); never blocks.
+//
+// # Safety
+// `info` points to a structure of the size its first field says.
+norn_status norn_self_get(struct norn_self *self_, struct norn_self_info *info);
+
+// Ends the body's access to `data` now instead of at its end: later tasks may use it. What was written is
+// committed, whatever becomes of the task. Errors: `NORN_E_INVALID` (the task has no such access), `NORN_E_STATE`
+// (released before, or a child still uses it). Only in the body, on its thread; never blocks.
+//
+// # Safety
+// The body no longer touches the memory.
+norn_status norn_self_release(struct norn_self *self_, struct norn_data data);
+
+// Sets the text of the failure record and returns `code`, so that a body can end with
+// `return norn_self_fail(self, 7, "pivot is zero")`. `message` is copied. Only in the body, on its thread.
+//
+// # Safety
+// `message` is NULL or zero-terminated.
+int32_t norn_self_fail(struct norn_self *self_, int32_t code, const char *message);
+
+// Adds `k` holds: the task completes when its body has ended and its holds are zero. Only in the body,
+// on its thread; never blocks. Errors: `NORN_E_INVALID` (k is 0 or over 2^30 in all).
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_self_hold(struct norn_self *self_, uint32_t k);
+
+// Takes `k` holds off a task, inside its body or after it. Errors: `NORN_E_STATE` (more than it has).
+// Any thread, also one that norn has never seen; never blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_unhold(struct norn_runtime *rt, struct norn_token token, uint32_t k);
+
+// A leased provider handle (cuBLAS, cuSOLVER) with its stream set. This build has no device part:
+// `NORN_E_UNSUPPORTED`. Only in the body, on its thread.
+//
+// # Safety
+// `handle` is writable.
+norn_status norn_self_provider(struct norn_self *self_, int32_t kind, void **handle);
+
+// Registers memory of the caller as a datum (or, without memory, a pure name). The memory stays the caller's and
+// must live until `norn_data_unregister` returns. Errors: `NORN_E_OVERLAP` (the text names the other datum),
+// `NORN_E_INVALID`, `NORN_E_UNSUPPORTED` (device memory without a device), `NORN_E_RESOURCE`. Any thread; never blocks.
+//
+// # Safety
+// `desc` is readable and its strings zero-terminated; `data` is writable.
+norn_status norn_data_register(struct norn_runtime *rt, const struct norn_data_desc *desc, struct norn_data *data);
+
+// As `norn_data_register`, with `desc->bytes` bytes of norn's own memory, 64-byte aligned and zeroed; `desc->ptr`
+// must be NULL. It is freed when the datum is unregistered or the runtime closed. Errors: also `NORN_E_MEMORY`.
+//
+// # Safety
+// As `norn_data_register`.
+norn_status norn_data_alloc(struct norn_runtime *rt, const struct norn_data_desc *desc, struct norn_data *data);
+
+// Splits a datum into `count` disjoint pieces, each a datum of its own in `parts`, ordered with their parent: what
+// was submitted to the parent before comes before them; a later access to the parent is an access to all of them.
+// Pieces may be split again. Errors: `NORN_E_INVALID` (outside the parent), `NORN_E_OVERLAP` (the text names two
+// pieces), `NORN_E_STATE` (split already). Any thread; never blocks.
+//
+// # Safety
+// `pieces` points to `count` pieces, `parts` to room for `count` data.
+norn_status norn_data_split(struct norn_runtime *rt,
+                            struct norn_data data,
+                            const struct norn_piece *pieces,
+                            uint64_t count,
+                            struct norn_data *parts);
+
+// Ends a split: later accesses to `data` come after those to its pieces, and the pieces' handles become invalid.
+// Errors: `NORN_E_STATE` (not split, or a piece is still split). Any thread; never blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_data_join(struct norn_runtime *rt, struct norn_data data);
+
+// Gives a datum a new address and length after its last access so far; the caller has moved the contents. Waits as
+// `norn_data_acquire` does; inside a task that holds it `NORN_E_WOULD_DEADLOCK`. Errors: as `norn_data_register`;
+// `NORN_E_STATE` (split, a piece, or norn's own memory). Any thread; blocks.
+//
+// # Safety
+// `ptr` points to `bytes` bytes that outlive the datum.
+norn_status norn_data_rebind(struct norn_runtime *rt, struct norn_data data, void *ptr, uint64_t bytes);
+
+// Ends a datum after its last access so far, and its pieces with it. Waits for these; inside a task that holds it
+// `NORN_E_WOULD_DEADLOCK`. A failed datum is unregistered all the same and the call returns `NORN_OK`. Errors:
+// `NORN_E_DEADLOCK` (an access can never end), `NORN_E_STATE` (a piece: join instead). Any thread; blocks and progresses.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_data_unregister(struct norn_runtime *rt,
+                                 struct norn_data data);
+
+// Lets the calling thread touch data as a task would: takes its places in the timelines now and waits until they are
+// reached. `hold` receives what `norn_data_release` ends. `NORN_REDUCE` is not allowed here. `timeout_ns` as for
+// `norn_await`; after `NORN_E_TIMEOUT` the places are given up. A failed datum gives `NORN_E_PROPAGATED`, and nothing is
+// held. Any thread; blocks. Inside a task: `NORN_E_WOULD_DEADLOCK` when the task holds the datum itself.
+//
+// # Safety
+// `accesses` points to `count` accesses, `hold` is writable.
+norn_status norn_data_acquire(struct norn_runtime *rt,
+                              const struct norn_access *accesses,
+                              uint64_t count,
+                              int64_t timeout_ns,
+                              struct norn_token *hold);
+
+// Ends a hold. Errors: `NORN_E_INVALID` (not a hold), `NORN_E_STATE` (released before). Any thread; never blocks.
+//
+// # Safety
+// The caller no longer touches the memory.
+norn_status norn_data_release(struct norn_runtime *rt, struct norn_token hold);
+
+// Address and length of a datum; inside a body with a `NORN_REDUCE` access to it, of the private copy. Either
+// output may be NULL. Any thread; never blocks. Whoever touches the memory needs an access or a hold.
+//
+// # Safety
+// The outputs are NULL or writable.
+norn_status norn_data_pointer(struct norn_runtime *rt, struct norn_data data, void **ptr, uint64_t *bytes);
+
+// Takes places in the timelines now, all in one step, for tasks submitted later: give `slots[i]` in the
+// `slot` of the access with the same datum and mode. Everything submitted in between comes after the places. Errors:
+// `NORN_E_INVALID` (`NORN_REDUCE`, or one datum twice), `NORN_E_CLOSED`. Any thread; never blocks.
+//
+// # Safety
+// `accesses` points to `count` accesses, `slots` to room for `count` numbers.
+norn_status norn_reserve(struct norn_runtime *rt, const struct norn_access *accesses, uint64_t count, uint64_t *slots);
+
+// Gives a reserved place up: those behind it go on as if it had never been taken. Errors: `NORN_E_INVALID`,
+// `NORN_E_STATE` (filled or given up before). Any thread; never blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_reserve_abandon(struct norn_runtime *rt, uint64_t slot);
+
+// Opens a group. `parent`: a group it is a member of, or `{0}`. `done` may be used at once: it completes after
+// `norn_group_close`, when all members have, and fails with the first member's failure. Cancelling `done` cancels
+// the members. `name` is borrowed as task names are; may be NULL. Errors: `NORN_E_CLOSED` (runtime or parent),
+// `NORN_E_RESOURCE`. Any thread; never blocks.
+//
+// # Safety
+// `name` outlives the runtime; `group` and `done` are writable.
+norn_status norn_group_open(struct norn_runtime *rt,
+                            const char *name,
+                            struct norn_group parent,
+                            struct norn_group *group,
+                            struct norn_token *done);
+
+// Says that no more members come from outside the group; members may still submit members of it while they run.
+// `done` completes when all have. Errors: `NORN_E_STATE` (closed before). Any thread; never blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_group_close(struct norn_runtime *rt, struct norn_group group);
+
+// Version of the library that is loaded, which may be newer than the header.
+// Any pointer may be NULL. Any thread; never blocks.
+//
+// # Safety
+// Each pointer is NULL or writable.
+norn_status norn_version(int32_t *major, int32_t *minor, int32_t *patch);
+
+// Name of a status, such as "NORN_E_INVALID". Never NULL; static. Any thread; never blocks.
+const char *norn_status_name(norn_status status);
+
+// Text of the calling thread's last error, "" if there was none. Valid until
+// that thread's next error. Never NULL. Any thread; never blocks.
+const char *norn_last_error(void);
+
+// Opens a runtime: starts its workers and returns at once. Call it through
+// `norn_open`, which passes the version of the header.
+//
+// `header_version`: `NORN_HEADER_VERSION`. `config`: NULL for the defaults.
+// `rt` receives the handle; the caller closes it with `norn_close`.
+// Errors: `NORN_E_INVALID`, `NORN_E_CONFIG` (the text names the variable or field),
+// `NORN_E_VERSION`, `NORN_E_RESOURCE` (1024 runtimes are open), `NORN_E_SYSTEM` (no threads).
+// Any thread, not inside a task of the same runtime; the calling thread becomes the opener.
+//
+// # Safety
+// `config` is NULL or readable, `rt` is writable.
+norn_status norn_open_version(int32_t header_version, const struct norn_config *config, struct norn_runtime **rt);
+
+// Drains, then closes: `norn_close_with(rt, NORN_DRAIN, -1)`. Tokens still unbound, promises
+// not fulfilled and reservations not filled fail with `NORN_E_CLOSED` once nothing else can run.
+// Returns `NORN_E_TASK_FAILED` with the text of the first failure that nobody looked at; the runtime
+// is closed all the same. With `NORN_SHARED`, only the last close closes.
+// Any thread, not inside a task (`NORN_E_WOULD_DEADLOCK`); blocks.
+// The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
+//
+// # Safety
+// No other thread may be inside a call on `rt` other than a wait that ends by the close.
+norn_status norn_close(struct norn_runtime *rt);
+
+// As `norn_close`, with a choice and a limit.
+//
+// `flags`: `NORN_DRAIN` or `NORN_CANCEL` (what has not started fails as cancelled; RUN_ALWAYS tasks
+// run). `timeout_ns`: negative: no limit; when it passes, `NORN_E_TIMEOUT` and the runtime stays
+// open but takes no more submissions from outside. Thread rules as `norn_close`.
+//
+// # Safety
+// As `norn_close`.
+norn_status norn_close_with(struct norn_runtime *rt, uint32_t flags, int64_t timeout_ns);
+
+// Waits until everything submitted so far by anyone has completed, children included, and combines
+// open reductions. `timeout_ns`: negative: no limit; 0: only looks. Failures are not reported here.
+// Errors: `NORN_E_TIMEOUT`; `NORN_E_DEADLOCK` when what is left can never run (a cycle; after
+// `norn_seal` also what nobody can complete), the text lists it; inside a task `NORN_E_WOULD_DEADLOCK`.
+// Any thread; blocks; runs bodies where this thread may.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_drain(struct norn_runtime *rt, int64_t timeout_ns);
+
+// One bounded pass: delivers completions and messages, and runs a ready body where this thread may
+// (zero workers, one-thread modes, `NORN_CALLER_WORKS` in the opener). Never waits.
+// Any thread; inside a task it only delivers.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_progress(struct norn_runtime *rt);
+
+// Says that no more submissions, bindings, fulfilments or fillings come from outside tasks. From now on
+// what has no producer is a deadlock, and waits for it return `NORN_E_DEADLOCK` instead of waiting.
+// Later submissions from outside a task return `NORN_E_CLOSED`. Any thread; never blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_seal(struct norn_runtime *rt);
+
+// Counters. Set `stats->struct_size` before (`NORN_RUNTIME_STATS_INIT`). Any thread; never blocks.
+//
+// # Safety
+// `stats` points to a structure of the size its first field says.
+norn_status norn_stats(struct norn_runtime *rt, struct norn_runtime_stats *stats);
+
+// Writes the live graph: every token that is not complete, its name, its state and what it waits for.
+// `format`: `NORN_DUMP_TEXT` or `NORN_DUMP_DOT`. `write` gets the text in pieces on this thread and
+// must not call norn; when it returns non-zero the dump stops with `NORN_E_SYSTEM`. Any thread;
+// does not stop the workers: a snapshot of a running graph may miss what changes meanwhile.
+//
+// # Safety
+// `write_fn` may be called with `arg`.
+norn_status norn_dump(struct norn_runtime *rt, int32_t format, norn_write_fn write_fn, void *arg);
+
+// Copies a name so that it lives as long as the runtime; the same text gives the same pointer.
+// `name` receives the pointer. Any thread; takes a lock.
+//
+// # Safety
+// `text` is zero-terminated, `name` is writable.
+norn_status norn_intern(struct norn_runtime *rt, const char *text, const char **name);
+
+// Submits one task. It runs as soon as its tokens, its data and its place allow.
+//
+// `task` is read during the call. `token_or_null` receives its token (the one in `task->as`, if given).
+// On success norn owns `arg` until it has called `drop`; on an error nothing was taken: the caller keeps
+// `arg`, `drop` is not called, no place in a timeline is used.
+// Errors: `NORN_E_INVALID` (the text names the field), `NORN_E_UNCOVERED` (child), `NORN_E_STATE` (`as` is
+// bound already), `NORN_E_DEADLOCK` (binding `as` would close a cycle; the text shows it),
+// `NORN_E_UNSUPPORTED` (`enqueue` without a device), `NORN_E_CLOSED`, `NORN_E_RESOURCE`, `NORN_E_MEMORY`.
+// Any thread, inside tasks too. Does not block, except above `max_live_tasks` outside tasks.
+//
+// # Safety
+// The pointers in `task` are what its documentation says; body, `arg` and `drop` may be used on another thread.
+norn_status norn_submit(struct norn_runtime *rt, const struct norn_task *task, struct norn_token *token_or_null);
+
+// Submits `count` tasks, all or nothing. The distance between two elements is the first one's
+// `struct_size`; all must be equal. Later elements may name tokens declared before, not each other's
+// new tokens. `tokens_or_null` receives `count` tokens. Errors and thread rules as `norn_submit`;
+// the text names the index of the culprit.
+//
+// # Safety
+// As `norn_submit`, for each element.
+norn_status norn_submit_many(struct norn_runtime *rt,
+                             const struct norn_task *tasks,
+                             uint64_t count,
+                             struct norn_token *tokens_or_null);
+
+// A token whose task comes later, in `norn_task.as`. Edges, `after` and awaits may use it at once, so a
+// consumer can be declared before its producer. `name`: shown in reports; borrowed as task names are; may be NULL.
+// Errors: `NORN_E_CLOSED`, `NORN_E_RESOURCE`. Any thread; never blocks.
+//
+// # Safety
+// `name` outlives the runtime, `token` is writable.
+norn_status norn_declare(struct norn_runtime *rt, const char *name, struct norn_token *token);
+
+// A token that foreign code completes, by `norn_fulfill` or `norn_fail`, from any thread.
+// `name` as for `norn_declare`. Errors: `NORN_E_CLOSED`, `NORN_E_RESOURCE`. Any thread; never blocks.
+//
+// # Safety
+// `name` outlives the runtime, `token` is writable.
+norn_status norn_promise(struct norn_runtime *rt, const char *name, struct norn_token *token);
+
+// Completes a promise. Errors: `NORN_E_INVALID` (not a promise), `NORN_E_STATE` (completed before).
+// Any thread, also one that norn has never seen, inside callbacks too; never blocks; not from a signal handler.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_fulfill(struct norn_runtime *rt, struct norn_token promise);
+
+// Fails a promise with the application's `code` (not 0) and a `message` (copied; may be NULL). As `norn_fulfill` otherwise.
+//
+// # Safety
+// `message` is NULL or zero-terminated.
+norn_status norn_fail(struct norn_runtime *rt,
+                      struct norn_token promise,
+                      int32_t code,
+                      const char *message);
+
+// Declares that `after` runs only after `before` has completed. `after` is a declared token not yet bound,
+// or a task submitted `NORN_HELD` and not yet started; anything else is `NORN_E_STATE`, every time. A `before` that
+// is complete is satisfied at once; one that failed fails `after` as propagated. An edge that would close a
+// cycle is refused with `NORN_E_DEADLOCK`, and the text shows the cycle. `before == after` is `NORN_E_INVALID`.
+// Any thread; never blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_edge(struct norn_runtime *rt, struct norn_token before, struct norn_token after);
+
+// Lets a task submitted `NORN_HELD` go. Errors: `NORN_E_STATE` (not held, or started before). Any thread; never blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_start(struct norn_runtime *rt, struct norn_token token);
+
+// Waits until a token completes and says how it ended.
+//
+// `timeout_ns`: negative: no limit; 0: only looks. Returns `NORN_OK`, `NORN_E_TASK_FAILED`, `NORN_E_PROPAGATED`,
+// `NORN_E_CANCELLED`, `NORN_E_CLOSED` (how it ended; `norn_error` has the record), `NORN_E_TIMEOUT`,
+// `NORN_E_DEADLOCK` (it can never complete; the text says why), `NORN_E_WOULD_DEADLOCK` (it waits for the calling
+// task), `NORN_E_RESOURCE` (no further thread to take this body's place). Any thread; blocks. Inside a task the
+// body is blocked alone: another thread runs further bodies meanwhile. Outside, runs bodies only where this thread may.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_await(struct norn_runtime *rt, struct norn_token token, int64_t timeout_ns);
+
+// Waits until all tokens have completed; zero tokens: at once. Returns how the first failed one in the
+// array ended, else `NORN_OK`; otherwise as `norn_await`.
+//
+// # Safety
+// `tokens` points to `count` tokens.
+norn_status norn_await_all(struct norn_runtime *rt,
+                           const struct norn_token *tokens,
+                           uint64_t count,
+                           int64_t timeout_ns);
+
+// Waits until one of the tokens has completed; `index` receives which (the first in the array, if several).
+// The result says how that one ended; `index` is then written for failures too. Zero tokens: `NORN_E_INVALID`.
+// Otherwise as `norn_await`.
+//
+// # Safety
+// `tokens` points to `count` tokens, `index` is writable.
+norn_status norn_await_any(struct norn_runtime *rt,
+                           const struct norn_token *tokens,
+                           uint64_t count,
+                           int64_t timeout_ns,
+                           uint64_t *index);
+
+// Whether a token has completed, in whatever way. `done` receives 1 or 0. Any thread; never blocks.
+//
+// # Safety
+// `done` is writable.
+norn_status norn_test(struct norn_runtime *rt, struct norn_token token, int32_t *done);
+
+// Cancels a task that has not started, a declared token, a promise, or (through its `done` token) every member
+// of a group. Its token fails with `NORN_E_CANCELLED`, dependants as propagated, `drop` is called. Errors:
+// `NORN_E_TOO_LATE` (running, or complete; a running body sees it in `norn_self_info.cancelled`). Any thread; never blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_cancel(struct norn_runtime *rt,
+                        struct norn_token token);
+
+// The record of a token: how it ended and what failed first. Set `info->struct_size` before
+// (`NORN_ERROR_INFO_INIT`). A token that succeeded gives status `NORN_OK` in the record. Errors: `NORN_E_STATE` (not
+// complete yet). Looking never turns a failure into success. Any thread; never blocks; the record is a copy.
+//
+// # Safety
+// `info` points to a structure of the size its first field says.
+norn_status norn_error(struct norn_runtime *rt, struct norn_token token, struct norn_error_info *info);
+
+// Calls `fn_` once when the token completes, in whatever way, on the norn worker that completed it or (with no
+// workers) inside another norn call; never inside this call, even when the token is complete already. It may
+// submit and fulfil, not await. Any thread; never blocks.
+//
+// # Safety
+// `fn_` may be called with `arg` on another thread until the token completes.
+norn_status norn_on_complete(struct norn_runtime *rt, struct norn_token token, norn_complete_fn fn_, void *arg);
+
+// An eventfd that becomes readable when the token completes, for `poll` and event loops. `fd` receives it;
+// the caller closes it, before or after. Errors: `NORN_E_SYSTEM`. Any thread; never blocks.
+//
+// # Safety
+// `fd` is writable.
+norn_status norn_eventfd(struct norn_runtime *rt, struct norn_token token, int32_t *fd);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* NORN_H */
+
+/* Version of this header, as norn_open passes it. */
+#define NORN_HEADER_VERSION (NORN_VERSION_MAJOR * 1000000 + NORN_VERSION_MINOR * 1000 + NORN_VERSION_PATCH)
+
+/* Initial values: `norn_task task = NORN_TASK_INIT;`. In C they are constant expressions. */
+#ifdef __cplusplus
+#define NORN_DEFINE_INIT_(type) static inline type type##_init_(void) { type v = type(); v.struct_size = sizeof v; return v; }
+NORN_DEFINE_INIT_(norn_task)
+NORN_DEFINE_INIT_(norn_data_desc)
+NORN_DEFINE_INIT_(norn_error_info)
+NORN_DEFINE_INIT_(norn_self_info)
+NORN_DEFINE_INIT_(norn_runtime_stats)
+static inline norn_config norn_config_init_(void) { norn_config v = norn_config(); v.struct_size = sizeof v; v.workers = -1; return v; }
+#undef NORN_DEFINE_INIT_
+#define NORN_CONFIG_INIT norn_config_init_()
+#define NORN_TASK_INIT norn_task_init_()
+#define NORN_DATA_DESC_INIT norn_data_desc_init_()
+#define NORN_ERROR_INFO_INIT norn_error_info_init_()
+#define NORN_SELF_INFO_INIT norn_self_info_init_()
+#define NORN_RUNTIME_STATS_INIT norn_runtime_stats_init_()
+#else
+#define NORN_CONFIG_INIT {.struct_size = sizeof(norn_config), .workers = -1}
+#define NORN_TASK_INIT {.struct_size = sizeof(norn_task)}
+#define NORN_DATA_DESC_INIT {.struct_size = sizeof(norn_data_desc)}
+#define NORN_ERROR_INFO_INIT {.struct_size = sizeof(norn_error_info)}
+#define NORN_SELF_INFO_INIT {.struct_size = sizeof(norn_self_info)}
+#define NORN_RUNTIME_STATS_INIT {.struct_size = sizeof(norn_runtime_stats)}
+#endif
+
+/* Opens a runtime; see norn_open_version. `config`: NULL for the defaults. */
+static inline norn_status norn_open(const norn_config *config, norn_runtime **rt) {
+    return norn_open_version(NORN_HEADER_VERSION, config, rt);
+}
+
+/* One access, for the arrays in norn_task, norn_reserve and norn_data_acquire. */
+static inline norn_access norn_access_of(norn_data data, int32_t mode) {
+    norn_access access;
+    access.data = data;
+    access.slot = 0;
+    access.mode = mode;
+    access.flags = 0;
+    return access;
+}
+static inline norn_access norn_read(norn_data data) { return norn_access_of(data, NORN_READ); }
+static inline norn_access norn_write(norn_data data) { return norn_access_of(data, NORN_WRITE); }
+static inline norn_access norn_update(norn_data data) { return norn_access_of(data, NORN_READ_WRITE); }
+static inline norn_access norn_commute(norn_data data) { return norn_access_of(data, NORN_COMMUTE); }
+static inline norn_access norn_reduce_into(norn_data data) { return norn_access_of(data, NORN_REDUCE); }
+
+/* A place, for norn_task.place and norn_data_desc.place. */
+static inline norn_place norn_place_of(int32_t kind, int32_t index) {
+    norn_place place;
+    place.kind = kind;
+    place.index = index;
+    return place;
+}

@@ -1,0 +1,91 @@
+//! What a running body may ask and do: the calls on `norn_self`.
+
+use core::ffi::{c_char, c_void};
+
+use super::guard::{guard, not_null, string, write};
+use super::handle;
+use super::status::{NORN_E_UNSUPPORTED, norn_status};
+use super::types::*;
+use crate::error::Error;
+
+/// Fills `info` with what the body knows of itself. Set `info->struct_size` before (`NORN_SELF_INFO_INIT`).
+/// Only in the body, on its thread (`NORN_E_THREAD`); never blocks.
+///
+/// # Safety
+/// `info` points to a structure of the size its first field says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_self_get(self_: *mut norn_self, info: *mut norn_self_info) -> norn_status {
+    guard(|| {
+        let value = handle::body(self_)?.info();
+        // SAFETY: passed on from the caller.
+        unsafe { write(info, &value) }
+    })
+}
+
+/// Ends the body's access to `data` now instead of at its end: later tasks may use it. What was written is
+/// committed, whatever becomes of the task. Errors: `NORN_E_INVALID` (the task has no such access), `NORN_E_STATE`
+/// (released before, or a child still uses it). Only in the body, on its thread; never blocks.
+///
+/// # Safety
+/// The body no longer touches the memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_self_release(self_: *mut norn_self, data: norn_data) -> norn_status {
+    guard(|| handle::body(self_)?.release(data))
+}
+
+/// Sets the text of the failure record and returns `code`, so that a body can end with
+/// `return norn_self_fail(self, 7, "pivot is zero")`. `message` is copied. Only in the body, on its thread.
+///
+/// # Safety
+/// `message` is NULL or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_self_fail(self_: *mut norn_self, code: i32, message: *const c_char) -> i32 {
+    let _ = guard(|| {
+        // SAFETY: passed on from the caller.
+        let message = unsafe { string(message) };
+        handle::body(self_)?.set_failure_text(message);
+        Ok(())
+    });
+    code
+}
+
+/// Adds `k` holds: the task completes when its body has ended and its holds are zero. Only in the body,
+/// on its thread; never blocks. Errors: `NORN_E_INVALID` (k is 0 or over 2^30 in all).
+///
+/// # Safety
+/// Always safe to call; garbage gives a status.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_self_hold(self_: *mut norn_self, k: u32) -> norn_status {
+    guard(|| handle::body(self_)?.hold(k))
+}
+
+/// Takes `k` holds off a task, inside its body or after it. Errors: `NORN_E_STATE` (more than it has).
+/// Any thread, also one that norn has never seen; never blocks.
+///
+/// # Safety
+/// Always safe to call; garbage gives a status.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_unhold(rt: *mut norn_runtime, token: norn_token, k: u32) -> norn_status {
+    guard(|| handle::runtime(rt)?.unhold(token, k))
+}
+
+/// A leased provider handle (cuBLAS, cuSOLVER) with its stream set. This build has no device part:
+/// `NORN_E_UNSUPPORTED`. Only in the body, on its thread.
+///
+/// # Safety
+/// `handle` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_self_provider(
+    self_: *mut norn_self,
+    kind: i32,
+    handle: *mut *mut c_void,
+) -> norn_status {
+    guard(|| {
+        handle::body(self_)?;
+        not_null(handle, "handle")?;
+        Err(Error::new(
+            NORN_E_UNSUPPORTED,
+            format!("provider kind {kind}: this build of norn has no device lowering"),
+        ))
+    })
+}

@@ -1,0 +1,225 @@
+//! The boundary every exported function passes: no panic leaves, every error
+//! becomes a status plus the calling thread's text, and structures of older
+//! and newer headers are read safely.
+
+use core::cell::RefCell;
+use core::ffi::{CStr, c_char};
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::status::{NORN_E_FORKED, NORN_E_INTERNAL, NORN_E_INVALID, NORN_E_VERSION, NORN_OK};
+use super::status::{norn_status, status_text};
+use crate::error::{Error, Result};
+
+thread_local! {
+    /// Text of the last error of this thread. Kept until the next error, so that
+    /// a pointer handed out by `norn_last_error` stays valid until then.
+    static LAST_ERROR: RefCell<CString> = const { RefCell::new(CString::new_empty()) };
+}
+
+/// Runs the body of an exported function and turns its outcome into a status.
+#[inline(always)]
+pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> norn_status {
+    if crate::run::fork::in_forked_child() {
+        return report(&Error::new(
+            NORN_E_FORKED,
+            "this process is a forked child; norn lives in its parent only",
+        ));
+    }
+    guard_without_fork_check(body)
+}
+
+/// As `guard`, for the few calls that mean something in a forked child too.
+#[inline(always)]
+pub(crate) fn guard_without_fork_check(body: impl FnOnce() -> Result<()>) -> norn_status {
+    // A closure that panics leaves norn's own state possibly half changed; the
+    // runtime is poisoned by `panicked`, so nothing relies on it afterwards.
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => NORN_OK,
+        Ok(Err(error)) => report(&error),
+        Err(payload) => panicked(payload.as_ref()),
+    }
+}
+
+#[cold]
+fn panicked(payload: &(dyn core::any::Any + Send)) -> norn_status {
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without text");
+    report(&Error::new(NORN_E_INTERNAL, format!("norn panicked: {text}")))
+}
+
+/// Stores the text for `norn_last_error` and gives the status back.
+#[cold]
+pub(crate) fn report(error: &Error) -> norn_status {
+    let text = if error.text().is_empty() {
+        status_text(error.status())
+    } else {
+        error.text()
+    };
+    let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
+    // A thread that is ending may have lost its text; the status is enough then.
+    let _ = LAST_ERROR.try_with(|last| *last.borrow_mut() = text);
+    error.status()
+}
+
+/// Pointer for `norn_last_error`.
+pub(crate) fn last_error() -> *const c_char {
+    LAST_ERROR
+        .try_with(|last| last.borrow().as_ptr())
+        .unwrap_or(c"".as_ptr())
+}
+
+/// Turns a NULL into the error that names the argument.
+#[inline(always)]
+pub(crate) fn not_null<T>(pointer: *mut T, name: &'static str) -> Result<*mut T> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    Ok(pointer)
+}
+
+#[cold]
+pub(crate) fn null(name: &'static str) -> Error {
+    Error::new(NORN_E_INVALID, format!("{name} is NULL"))
+}
+
+/// Reads an array argument; a NULL pointer is right only for zero elements.
+///
+/// # Safety
+/// `pointer` is NULL or points to `count` readable elements for `'a`.
+#[inline(always)]
+pub(crate) unsafe fn slice<'a, T>(
+    pointer: *const T,
+    count: u64,
+    name: &'static str,
+) -> Result<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    if count > (isize::MAX as u64) / (size_of::<T>().max(1) as u64) {
+        return Err(Error::new(
+            NORN_E_INVALID,
+            format!("{name} has an impossible count {count}"),
+        ));
+    }
+    // SAFETY: not NULL, the byte length fits isize, and the caller of the C
+    // function promises `count` elements.
+    Ok(unsafe { core::slice::from_raw_parts(pointer, count as usize) })
+}
+
+/// Reads an optional C string.
+///
+/// # Safety
+/// `pointer` is NULL or a zero-terminated string that lives for `'a`.
+pub(crate) unsafe fn string<'a>(pointer: *const c_char) -> Option<&'a CStr> {
+    if pointer.is_null() {
+        return None;
+    }
+    // SAFETY: the caller promises a zero-terminated string.
+    Some(unsafe { CStr::from_ptr(pointer) })
+}
+
+/// Structures that begin with `struct_size`.
+///
+/// # Safety
+/// `repr(C)`, first field `struct_size: usize`, valid when all bytes are zero.
+pub(crate) unsafe trait Sized0: Copy {
+    /// Size in the first release; a smaller one was never right.
+    const FIRST_SIZE: usize;
+    /// Name in messages.
+    const NAME: &'static str;
+}
+
+/// Reads a structure written by any header version: missing fields are zero,
+/// unknown ones must be.
+///
+/// # Safety
+/// `pointer` is NULL or points to as many readable bytes as its first field says.
+#[inline(always)]
+pub(crate) unsafe fn read<T: Sized0>(pointer: *const T) -> Result<T> {
+    if pointer.is_null() {
+        return Err(null(T::NAME));
+    }
+    // SAFETY: every such structure begins with its size, which the caller owns.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if size == size_of::<T>() {
+        // SAFETY: the caller's structure has exactly this layout.
+        return Ok(unsafe { pointer.read() });
+    }
+    // SAFETY: passed on.
+    unsafe { read_other_size(pointer, size) }
+}
+
+#[cold]
+unsafe fn read_other_size<T: Sized0>(pointer: *const T, size: usize) -> Result<T> {
+    // A size beyond any structure of any release is garbage, not a newer header.
+    if size < T::FIRST_SIZE || size > 64 * 1024 {
+        return Err(Error::new(
+            NORN_E_VERSION,
+            format!(
+                "{}.struct_size is {size}; this library knows {} to {}",
+                T::NAME,
+                T::FIRST_SIZE,
+                size_of::<T>()
+            ),
+        ));
+    }
+    let known = size.min(size_of::<T>());
+    // SAFETY: the caller owns `size` bytes at `pointer`.
+    let tail = unsafe {
+        core::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known)
+    };
+    if tail.iter().any(|byte| *byte != 0) {
+        return Err(Error::new(
+            NORN_E_VERSION,
+            format!("{} uses fields that this library does not know", T::NAME),
+        ));
+    }
+    // SAFETY: `Sized0` promises that zero is a valid value, and `known` bytes
+    // are readable there and writable here.
+    unsafe {
+        let mut value: T = core::mem::zeroed();
+        core::ptr::copy_nonoverlapping(
+            pointer.cast::<u8>(),
+            (&raw mut value).cast::<u8>(),
+            known,
+        );
+        (&raw mut value).cast::<usize>().write(size_of::<T>());
+        Ok(value)
+    }
+}
+
+/// Writes an output structure into the caller's, cut to the size it knows.
+///
+/// # Safety
+/// `pointer` is NULL or points to as many writable bytes as its first field says.
+pub(crate) unsafe fn write<T: Sized0>(pointer: *mut T, value: &T) -> Result<()> {
+    if pointer.is_null() {
+        return Err(null(T::NAME));
+    }
+    // SAFETY: every such structure begins with its size.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if size < T::FIRST_SIZE || size > 64 * 1024 {
+        return Err(Error::new(
+            NORN_E_VERSION,
+            format!("{}.struct_size is {size}", T::NAME),
+        ));
+    }
+    let known = size.min(size_of::<T>());
+    // SAFETY: `known` bytes exist on both sides; the size field is put back.
+    unsafe {
+        core::ptr::copy_nonoverlapping(
+            (&raw const *value).cast::<u8>(),
+            pointer.cast::<u8>(),
+            known,
+        );
+        pointer.cast::<usize>().write(size);
+    }
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! The C API. This layer translates and guards; it holds no logic.
+//!
+//! `include/norn.h` is generated from these files by cbindgen and committed.
+
+pub(crate) mod guard;
+pub(crate) mod handle;
+
+pub mod body;
+pub mod data;
+pub mod group;
+pub mod runtime;
+pub mod status;
+pub mod task;
+pub mod token;
+pub mod types;

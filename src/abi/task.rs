@@ -1,0 +1,213 @@
+//! Submitting tasks and declaring edges.
+
+use core::ffi::c_char;
+
+use super::guard::{Sized0, guard, not_null, null, read, slice, string};
+use super::handle;
+use super::status::{NORN_E_VERSION, norn_status};
+use super::types::*;
+use crate::error::{Error, Result};
+use crate::run::runtime::Runtime;
+
+/// Submits one task. It runs as soon as its tokens, its data and its place allow.
+///
+/// `task` is read during the call. `token_or_null` receives its token (the one in `task->as`, if given).
+/// On success norn owns `arg` until it has called `drop`; on an error nothing was taken: the caller keeps
+/// `arg`, `drop` is not called, no place in a timeline is used.
+/// Errors: `NORN_E_INVALID` (the text names the field), `NORN_E_UNCOVERED` (child), `NORN_E_STATE` (`as` is
+/// bound already), `NORN_E_DEADLOCK` (binding `as` would close a cycle; the text shows it),
+/// `NORN_E_UNSUPPORTED` (`enqueue` without a device), `NORN_E_CLOSED`, `NORN_E_RESOURCE`, `NORN_E_MEMORY`.
+/// Any thread, inside tasks too. Does not block, except above `max_live_tasks` outside tasks.
+///
+/// # Safety
+/// The pointers in `task` are what its documentation says; body, `arg` and `drop` may be used on another thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_submit(
+    rt: *mut norn_runtime,
+    task: *const norn_task,
+    token_or_null: *mut norn_token,
+) -> norn_status {
+    guard(|| {
+        let rt = handle::runtime(rt)?;
+        // SAFETY: passed on from the caller.
+        let task = unsafe { read(task) }?;
+        // SAFETY: passed on from the caller.
+        let token = unsafe { submit_one(rt, &task) }?;
+        if !token_or_null.is_null() {
+            // SAFETY: not NULL, and the caller promises it is writable.
+            unsafe { token_or_null.write(token) };
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The arrays named in `task` are readable.
+#[inline(always)]
+unsafe fn submit_one(rt: &'static Runtime, task: &norn_task) -> Result<norn_token> {
+    // SAFETY: passed on from the caller.
+    let accesses = unsafe { slice(task.accesses, task.access_count, "task.accesses") }?;
+    // SAFETY: passed on from the caller.
+    let after = unsafe { slice(task.after, task.after_count, "task.after") }?;
+    rt.submit(task, accesses, after)
+}
+
+/// Submits `count` tasks, all or nothing. The distance between two elements is the first one's
+/// `struct_size`; all must be equal. Later elements may name tokens declared before, not each other's
+/// new tokens. `tokens_or_null` receives `count` tokens. Errors and thread rules as `norn_submit`;
+/// the text names the index of the culprit.
+///
+/// # Safety
+/// As `norn_submit`, for each element.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_submit_many(
+    rt: *mut norn_runtime,
+    tasks: *const norn_task,
+    count: u64,
+    tokens_or_null: *mut norn_token,
+) -> norn_status {
+    guard(|| {
+        let rt = handle::runtime(rt)?;
+        if count == 0 {
+            return Ok(());
+        }
+        if tasks.is_null() {
+            return Err(null("tasks"));
+        }
+        // SAFETY: not NULL, and every task begins with its size.
+        let stride = unsafe { tasks.cast::<usize>().read() };
+        if stride < norn_task::FIRST_SIZE || !stride.is_multiple_of(align_of::<norn_task>()) {
+            return Err(Error::new(NORN_E_VERSION, format!("tasks[0].struct_size is {stride}")));
+        }
+        let mut batch = rt.begin_batch()?;
+        for index in 0..count {
+            let add = || -> Result<()> {
+                let offset = usize::try_from(index)
+                    .ok()
+                    .and_then(|index| index.checked_mul(stride))
+                    .ok_or_else(|| Error::new(super::status::NORN_E_INVALID, "count is impossible"))?;
+                // SAFETY: the caller promises `count` elements of `stride` bytes.
+                let task = unsafe { tasks.cast::<u8>().add(offset).cast::<norn_task>() };
+                // SAFETY: as above; each element begins with its size.
+                if unsafe { task.cast::<usize>().read() } != stride {
+                    return Err(Error::new(NORN_E_VERSION, "struct_size differs from tasks[0]'s"));
+                }
+                // SAFETY: passed on from the caller.
+                let task = unsafe { read(task) }?;
+                // SAFETY: passed on from the caller.
+                let accesses = unsafe { slice(task.accesses, task.access_count, "accesses") }?;
+                // SAFETY: passed on from the caller.
+                let after = unsafe { slice(task.after, task.after_count, "after") }?;
+                batch.check(&task, accesses, after)
+            };
+            add().map_err(|error| {
+                Error::new(error.status(), format!("tasks[{index}]: {}", error.text()))
+            })?;
+        }
+        let tokens = batch.submit()?;
+        if !tokens_or_null.is_null() {
+            for (index, token) in tokens.iter().enumerate() {
+                // SAFETY: the caller promises room for `count` tokens.
+                unsafe { tokens_or_null.add(index).write(*token) };
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A token whose task comes later, in `norn_task.as`. Edges, `after` and awaits may use it at once, so a
+/// consumer can be declared before its producer. `name`: shown in reports; borrowed as task names are; may be NULL.
+/// Errors: `NORN_E_CLOSED`, `NORN_E_RESOURCE`. Any thread; never blocks.
+///
+/// # Safety
+/// `name` outlives the runtime, `token` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_declare(
+    rt: *mut norn_runtime,
+    name: *const c_char,
+    token: *mut norn_token,
+) -> norn_status {
+    guard(|| {
+        let rt = handle::runtime(rt)?;
+        let token = not_null(token, "token")?;
+        let declared = rt.declare(name)?;
+        // SAFETY: not NULL, and the caller promises it is writable.
+        unsafe { token.write(declared) };
+        Ok(())
+    })
+}
+
+/// A token that foreign code completes, by `norn_fulfill` or `norn_fail`, from any thread.
+/// `name` as for `norn_declare`. Errors: `NORN_E_CLOSED`, `NORN_E_RESOURCE`. Any thread; never blocks.
+///
+/// # Safety
+/// `name` outlives the runtime, `token` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_promise(
+    rt: *mut norn_runtime,
+    name: *const c_char,
+    token: *mut norn_token,
+) -> norn_status {
+    guard(|| {
+        let rt = handle::runtime(rt)?;
+        let token = not_null(token, "token")?;
+        let promised = rt.promise(name)?;
+        // SAFETY: not NULL, and the caller promises it is writable.
+        unsafe { token.write(promised) };
+        Ok(())
+    })
+}
+
+/// Completes a promise. Errors: `NORN_E_INVALID` (not a promise), `NORN_E_STATE` (completed before).
+/// Any thread, also one that norn has never seen, inside callbacks too; never blocks; not from a signal handler.
+///
+/// # Safety
+/// Always safe to call; garbage gives a status.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_fulfill(rt: *mut norn_runtime, promise: norn_token) -> norn_status {
+    guard(|| handle::runtime(rt)?.fulfill(promise))
+}
+
+/// Fails a promise with the application's `code` (not 0) and a `message` (copied; may be NULL). As `norn_fulfill` otherwise.
+///
+/// # Safety
+/// `message` is NULL or zero-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_fail(
+    rt: *mut norn_runtime,
+    promise: norn_token,
+    code: i32,
+    message: *const c_char,
+) -> norn_status {
+    guard(|| {
+        // SAFETY: passed on from the caller.
+        let message = unsafe { string(message) };
+        handle::runtime(rt)?.fail_promise(promise, code, message)
+    })
+}
+
+/// Declares that `after` runs only after `before` has completed. `after` is a declared token not yet bound,
+/// or a task submitted `NORN_HELD` and not yet started; anything else is `NORN_E_STATE`, every time. A `before` that
+/// is complete is satisfied at once; one that failed fails `after` as propagated. An edge that would close a
+/// cycle is refused with `NORN_E_DEADLOCK`, and the text shows the cycle. `before == after` is `NORN_E_INVALID`.
+/// Any thread; never blocks.
+///
+/// # Safety
+/// Always safe to call; garbage gives a status.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_edge(
+    rt: *mut norn_runtime,
+    before: norn_token,
+    after: norn_token,
+) -> norn_status {
+    guard(|| handle::runtime(rt)?.edge(before, after))
+}
+
+/// Lets a task submitted `NORN_HELD` go. Errors: `NORN_E_STATE` (not held, or started before). Any thread; never blocks.
+///
+/// # Safety
+/// Always safe to call; garbage gives a status.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn norn_start(rt: *mut norn_runtime, token: norn_token) -> norn_status {
+    guard(|| handle::runtime(rt)?.start(token))
+}
