@@ -1,0 +1,201 @@
+#include "tile_solver.h"
+
+#include <stddef.h>
+
+int tile_system_create(struct tile_system *system, int rows, int cols, int tile) {
+    *system = (struct tile_system){.least_squares = rows != cols};
+    if (tiles_create(&system->factor, cols, cols, tile, TILES_LOWER) != 0 ||
+        tiles_create(&system->solution, cols, 1, tile, TILES_FULL) != 0)
+        return -1;
+    if (system->least_squares && (tiles_create(&system->matrix, rows, cols, tile, TILES_FULL) != 0 ||
+                                  tiles_create(&system->rhs, rows, 1, tile, TILES_FULL) != 0 ||
+                                  tiles_create(&system->correction, cols, 1, tile, TILES_FULL) != 0))
+        return -1;
+    return 0;
+}
+
+void tile_system_free(struct tile_system *system) {
+    tiles_free(&system->factor);
+    tiles_free(&system->solution);
+    tiles_free(&system->matrix);
+    tiles_free(&system->rhs);
+    tiles_free(&system->correction);
+}
+
+void tile_system_load(struct tile_system *system, const double *matrix, const double *rhs) {
+    if (!system->least_squares) {
+        tiles_load(&system->factor, matrix);
+        tiles_load(&system->solution, rhs);
+        return;
+    }
+    tiles_load(&system->matrix, matrix);
+    tiles_load(&system->rhs, rhs);
+    tiles_clear(&system->factor);
+    tiles_clear(&system->solution);
+    tiles_clear(&system->correction);
+}
+
+norn_status tile_system_register(struct tile_system *system, norn_runtime *rt) {
+    norn_status status = tiles_register(&system->factor, rt, "factor");
+    if (status == NORN_OK)
+        status = tiles_register(&system->solution, rt, "solution");
+    if (status == NORN_OK && system->least_squares)
+        status = tiles_register(&system->matrix, rt, "matrix");
+    if (status == NORN_OK && system->least_squares)
+        status = tiles_register(&system->rhs, rt, "right-hand side");
+    if (status == NORN_OK && system->least_squares)
+        status = tiles_register(&system->correction, rt, "correction");
+    if (status != NORN_OK)
+        tile_system_unregister(system, rt);
+    return status;
+}
+
+norn_status tile_system_unregister(struct tile_system *system, norn_runtime *rt) {
+    struct tiles *all[] = {&system->factor, &system->solution, &system->matrix, &system->rhs, &system->correction};
+    norn_status first = NORN_OK;
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        norn_status status = tiles_unregister(all[i], rt);
+        if (first == NORN_OK)
+            first = status;
+    }
+    return first;
+}
+
+double tile_system_task_estimate(int rows, int cols, int tile) {
+    double down = (rows - 1) / tile + 1, across = (cols - 1) / tile + 1;
+    double tasks = across * (across + 1) * (across + 2) / 6;
+    return rows == cols ? tasks : tasks + down * across * (across + 1) / 2;
+}
+
+/* One kernel: a task that updates one tile and reads up to two, or a plain call. The accesses are all that norn is
+ * told: no edge between tasks is named anywhere in this file. */
+static int32_t issue(struct execution *execution, const struct kernel *kernel, int32_t priority, struct operands operands) {
+    execution->kernels++;
+    execution->flops += kernel->flops(&operands);
+    if (execution->rt == NULL)
+        return kernel->run(NULL, &operands);
+
+    norn_access accesses[3];
+    uint64_t count = 0;
+    accesses[count++] = norn_update(operands.c->data);
+    if (operands.a != NULL)
+        accesses[count++] = norn_read(operands.a->data);
+    if (operands.b != NULL)
+        accesses[count++] = norn_read(operands.b->data);
+
+    norn_task task = NORN_TASK_INIT;
+    task.run = kernel->run;
+    task.name = kernel->name;
+    task.arg = &operands; /* copied by norn, so that no task needs an allocation */
+    task.arg_bytes = sizeof operands;
+    task.flags = NORN_COPY_ARG;
+    task.accesses = accesses;
+    task.access_count = count;
+    task.priority = priority;
+    task.group = execution->group;
+    return norn_submit(execution->rt, &task, NULL);
+}
+
+/* The columns from left to right are the critical path: whatever brings an earlier column forward goes first, and
+ * within a column the kernel that more others wait for. */
+enum rank { RANK_GEMM, RANK_SYRK, RANK_TRSM, RANK_POTRF, RANKS };
+
+static int32_t urgency(const struct tiles *l, int col, enum rank rank) {
+    return (int32_t)(l->across - col) * RANKS + (int32_t)rank;
+}
+
+/* N = A^T A (lower tiles) and c = A^T b. */
+static int32_t form_normal_equations(struct execution *execution, const struct tiles *a, const struct tiles *b,
+                                     const struct tiles *n, const struct tiles *c) {
+    int32_t status = 0;
+    for (int row = 0; row < a->down; row++) {
+        for (int j = 0; j < a->across; j++) {
+            struct tile *aj = tiles_at(a, row, j);
+            status = issue(execution, &kernel_syrk_t, urgency(n, j, RANK_SYRK),
+                           (struct operands){.a = aj, .c = tiles_at(n, j, j)});
+            for (int i = j + 1; i < a->across && status == 0; i++)
+                status = issue(execution, &kernel_gemm_t, urgency(n, j, RANK_GEMM),
+                               (struct operands){.a = tiles_at(a, row, i), .b = aj, .c = tiles_at(n, i, j)});
+            if (status == 0)
+                status = issue(execution, &kernel_gemv_t, 0,
+                               (struct operands){aj, tiles_at(b, row, 0), tiles_at(c, j, 0), 1.0});
+            if (status != 0)
+                return status;
+        }
+    }
+    return status;
+}
+
+/* L L^T = N in place, right-looking: factorise a column of tiles, then take its share from all columns behind it. */
+static int32_t factorise(struct execution *execution, const struct tiles *l) {
+    int32_t status = 0;
+    for (int k = 0; k < l->across; k++) {
+        struct tile *pivot = tiles_at(l, k, k);
+        status = issue(execution, &kernel_potrf, urgency(l, k, RANK_POTRF), (struct operands){.c = pivot});
+        for (int i = k + 1; i < l->down && status == 0; i++)
+            status = issue(execution, &kernel_trsm, urgency(l, k, RANK_TRSM),
+                           (struct operands){.a = pivot, .c = tiles_at(l, i, k)});
+        for (int j = k + 1; j < l->across && status == 0; j++) {
+            struct tile *lj = tiles_at(l, j, k);
+            status = issue(execution, &kernel_syrk, urgency(l, j, RANK_SYRK),
+                           (struct operands){.a = lj, .c = tiles_at(l, j, j)});
+            for (int i = j + 1; i < l->down && status == 0; i++)
+                status = issue(execution, &kernel_gemm, urgency(l, j, RANK_GEMM),
+                               (struct operands){.a = tiles_at(l, i, k), .b = lj, .c = tiles_at(l, i, j)});
+        }
+        if (status != 0)
+            return status;
+    }
+    return status;
+}
+
+/* x = L^-1 x, then x = L^-T x. */
+static int32_t substitute(struct execution *execution, const struct tiles *l, const struct tiles *x) {
+    int32_t status = 0;
+    for (int k = 0; k < l->across && status == 0; k++) {
+        struct tile *xk = tiles_at(x, k, 0);
+        status = issue(execution, &kernel_trsv, 0, (struct operands){.a = tiles_at(l, k, k), .c = xk});
+        for (int i = k + 1; i < l->down && status == 0; i++)
+            status = issue(execution, &kernel_gemv, 0, (struct operands){tiles_at(l, i, k), xk, tiles_at(x, i, 0), -1.0});
+    }
+    for (int k = l->across - 1; k >= 0 && status == 0; k--) {
+        struct tile *xk = tiles_at(x, k, 0);
+        status = issue(execution, &kernel_trsv_t, 0, (struct operands){.a = tiles_at(l, k, k), .c = xk});
+        for (int i = k - 1; i >= 0 && status == 0; i--)
+            status = issue(execution, &kernel_gemv_t, 0, (struct operands){tiles_at(l, k, i), xk, tiles_at(x, i, 0), -1.0});
+    }
+    return status;
+}
+
+/* x += N^-1 A^T (b - A x). */
+static int32_t correct(struct execution *execution, const struct tile_system *system) {
+    const struct tiles *a = &system->matrix, *r = &system->rhs, *d = &system->correction, *x = &system->solution;
+    int32_t status = 0;
+    for (int row = 0; row < a->down && status == 0; row++)
+        for (int j = 0; j < a->across && status == 0; j++)
+            status = issue(execution, &kernel_gemv, 0,
+                           (struct operands){tiles_at(a, row, j), tiles_at(x, j, 0), tiles_at(r, row, 0), -1.0});
+    for (int row = 0; row < a->down && status == 0; row++)
+        for (int j = 0; j < a->across && status == 0; j++)
+            status = issue(execution, &kernel_gemv_t, 0,
+                           (struct operands){tiles_at(a, row, j), tiles_at(r, row, 0), tiles_at(d, j, 0), 1.0});
+    if (status == 0)
+        status = substitute(execution, &system->factor, d);
+    for (int j = 0; j < x->down && status == 0; j++)
+        status = issue(execution, &kernel_axpy, 0,
+                       (struct operands){.a = tiles_at(d, j, 0), .c = tiles_at(x, j, 0), .scale = 1.0});
+    return status;
+}
+
+int32_t tile_system_solve(struct tile_system *system, struct execution *execution) {
+    int32_t status = 0;
+    if (system->least_squares)
+        status = form_normal_equations(execution, &system->matrix, &system->rhs, &system->factor, &system->solution);
+    if (status == 0)
+        status = factorise(execution, &system->factor);
+    if (status == 0)
+        status = substitute(execution, &system->factor, &system->solution);
+    if (status == 0 && system->least_squares)
+        status = correct(execution, system);
+    return status;
+}
