@@ -269,7 +269,7 @@ static int read_entries(struct reader *reader, long long entries) {
 }
 
 static int read_file(struct reader *reader) {
-    long long entries;
+    long long entries = 0;
     if (read_header(reader) != 0 || read_size(reader, &entries) != 0 || allocate(reader) != 0)
         return -1;
     return read_entries(reader, entries);
