@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::allowance::Allowance;
 use super::cpuset::CpuSet;
 use super::environment::{self, ModeWish, Wishes};
-pub(crate) use super::hooks::{FailureHook, Hooks, TaskEventHook, ThreadHook};
+pub(crate) use super::hooks::Hooks;
 use super::openmp;
 use super::thread::{default_stack_bytes, round_to_pages};
 use super::topology::Topology;

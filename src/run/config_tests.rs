@@ -190,7 +190,8 @@ fn openmps_places_widen_a_bound_main_thread() {
 
 #[test]
 fn fields_out_of_range_are_named() {
-    let wrong: [(&str, fn(&mut norn_config)); 14] = [
+    type Change = fn(&mut norn_config);
+    let wrong: [(&str, Change); 14] = [
         ("norn_config.mode", |c| c.mode = 4),
         ("norn_config.mode", |c| c.mode = -1),
         ("norn_config.workers", |c| c.workers = -2),
