@@ -1,0 +1,34 @@
+# The package: CMake files for the install tree and the build tree, pkg-config,
+# header, licences. Every path in an installed file is relative to that file.
+include(CMakePackageConfigHelpers)
+
+export(TARGETS ${norn_targets} NAMESPACE norn:: FILE "${PROJECT_BINARY_DIR}/nornTargets.cmake")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/nornConfig.cmake.in" "${PROJECT_BINARY_DIR}/nornConfig.cmake" @ONLY)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/nornConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+
+if(NOT NORN_INSTALL)
+  return()
+endif()
+
+# Packagers may give LIBDIR and INCLUDEDIR as absolute paths, inside the prefix or not.
+set(norn_pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH norn_pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" norn_pc_prefix "${norn_pc_prefix}")
+foreach(kind LIBDIR INCLUDEDIR)
+  set(norn_pc_${kind} "\${prefix}")
+  cmake_path(APPEND norn_pc_${kind} "${CMAKE_INSTALL_${kind}}")
+endforeach()
+list(TRANSFORM norn_system_libraries PREPEND "-l" OUTPUT_VARIABLE norn_pc_private)
+list(JOIN norn_pc_private " " norn_pc_private)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/norn.pc.in" "${PROJECT_BINARY_DIR}/norn.pc" @ONLY)
+
+set(norn_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/norn")
+install(TARGETS ${norn_targets} EXPORT nornTargets
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(EXPORT nornTargets NAMESPACE norn:: DESTINATION "${norn_cmake_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/nornConfig.cmake" "${PROJECT_BINARY_DIR}/nornConfigVersion.cmake"
+  DESTINATION "${norn_cmake_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/norn.pc" DESTINATION "${norn_pkgconfig_dir}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+install(FILES LICENSE-APACHE LICENSE-MIT NOTICE DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/norn")
