@@ -1,0 +1,2 @@
+// The C program, compiled as C++: the header serves both.
+#include "smoke.c"

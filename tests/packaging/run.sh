@@ -1,0 +1,298 @@
+#!/usr/bin/env bash
+# Checks the header, the two libraries and the package from outside, as a user
+# or a packager meets them. Prints one line a check and fails if any failed.
+#
+#   run.sh BUILD PREFIX    the build tree of norn, and where it was installed
+#
+# ONLY=pattern runs the checks whose name matches.
+set -u
+export LC_ALL=C
+top=$(cd "$(dirname "$0")/../.." && pwd)
+here=$top/tests/packaging
+consumers=$top/tests/consumers
+build=$(cd "${1:?build tree}" && pwd)
+prefix=$(cd "${2:?installed tree}" && pwd)
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$top/Cargo.toml" | head -n 1)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+libdir=$(dirname "$(find "$prefix" -name libnorn.so | head -n 1)")
+library=$libdir/libnorn.so
+archive=$libdir/libnorn.a
+# Further builds of norn in here reuse what cargo has built for the first.
+CARGO_TARGET_DIR=$(sed -n 's/^NORN_CARGO_TARGET_DIR:PATH=//p' "$build/CMakeCache.txt")
+export CARGO_TARGET_DIR
+strict="-Wall -Wextra -Wpedantic -Werror -Wshadow"
+passed=0
+failed=0
+
+# check NAME COMMAND...: one line; the output only when it failed.
+check() {
+    local name=$1
+    shift
+    case $name in *${ONLY:-}*) ;; *) return 0 ;; esac
+    # Not as the condition of the if: there the shell ignores errexit.
+    (
+        set -e -o pipefail
+        "$@"
+    ) >"$work/log" 2>&1 </dev/null
+    local status=$?
+    if [ "$status" -eq 0 ]; then
+        passed=$((passed + 1))
+        echo "ok $((passed + failed)) - $name"
+    else
+        failed=$((failed + 1))
+        echo "not ok $((passed + failed)) - $name"
+        tail -n 40 "$work/log" | sed 's/^/    /'
+    fi
+}
+
+has() { command -v "$1" >/dev/null; }
+no() { ! grep "$@"; }
+same() { diff -u "$1" "$2" || { echo "$3"; return 1; }; }
+dynamic() { readelf -dW "$library"; }
+
+# --- header -----------------------------------------------------------------
+
+header_compiles() { # compiler standard, then flags
+    local compiler=$1 standard=$2 source
+    shift 2
+    for source in header_first header_last; do
+        # shellcheck disable=SC2086 # a list of flags
+        "$compiler" -std="$standard" $strict "$@" -fsyntax-only -I "$prefix/include" "$here/$source.c"
+    done
+}
+
+check "header: include/norn.h is what src/abi says" "$top/tools/header.sh" --check
+check "header: the installed one is the committed one" cmp "$top/include/norn.h" "$prefix/include/norn.h"
+for compiler in gcc clang; do
+    has $compiler || continue
+    for standard in c99 c11 c17 c2x; do
+        check "header: $compiler $standard" header_compiles $compiler $standard -x c
+    done
+    for standard in c++11 c++17 c++20; do
+        check "header: $compiler $standard" header_compiles $compiler $standard -x c++ -Wold-style-cast
+    done
+done
+
+# --- version and layout -----------------------------------------------------
+
+program() { # name, then sources and flags: a program that uses the installed shared library
+    local name=$1
+    shift
+    # shellcheck disable=SC2086 # a list of flags
+    cc -std=c11 $strict -I "$prefix/include" -o "$name" "$@" -L "$libdir" -lnorn
+}
+run() { LD_LIBRARY_PATH=$libdir "$@"; }
+version_agrees() { program version "$here/version.c" && run ./version "$version"; }
+layout_holds() { program abi_layout "$here/abi_layout.c" && run ./abi_layout; }
+
+check "version: Cargo.toml, header and library agree" version_agrees
+check "layout: sizes and offsets of the ABI structures" layout_holds
+
+# --- symbols ----------------------------------------------------------------
+
+symbols_committed() {
+    "$top/tools/abi.sh" symbols "$library" >is
+    same "$here/symbols.txt" is "a new function: add it to cmake/norn.map and run 'make abi'; one that is gone breaks programs (docs/versioning.md)"
+}
+symbols_declared() {
+    "$top/tools/prototypes.sh" | grep -o 'norn_[a-z0-9_]*(' | tr -d '(' | sort >declared
+    cut -d ' ' -f 1 "$here/symbols.txt" >exported
+    same exported declared "tests/packaging/symbols.txt and the functions of norn.h differ"
+}
+symbols_mapped() {
+    sed -n 's/^ *\(norn_[a-z0-9_]*\);.*/\1/p' "$top/cmake/norn.map" | sort >mapped
+    cut -d ' ' -f 1 "$here/symbols.txt" >exported
+    same mapped exported "cmake/norn.map and tests/packaging/symbols.txt differ"
+}
+symbols_versioned() {
+    no -v ' NORN_[0-9.]*$' "$here/symbols.txt"
+    readelf -VW "$library" | grep 'Name: NORN_0.1'
+}
+archive_local() {
+    nm -g --defined-only "$archive" | sed -n 's/^[0-9a-f]* [A-Z] //p' | sort >globals
+    cut -d ' ' -f 1 "$here/symbols.txt" >exported
+    same exported globals "the static library has other global symbols than the shared one"
+}
+abi_same() {
+    "$top/tools/abi.sh" dump now.abi
+    abidiff --no-added-syms "$here/norn.abi" now.abi || {
+        echo "the types of the API have changed; docs/versioning.md says what may change and how to refresh the dump"
+        return 1
+    }
+}
+
+check "symbols: libnorn.so exports the committed list" symbols_committed
+check "symbols: the list is what norn.h declares" symbols_declared
+check "symbols: the list is what the version script names" symbols_mapped
+check "symbols: each has a version node" symbols_versioned
+check "symbols: libnorn.a has the same globals and no others" archive_local
+if has abidiff; then
+    check "abi: no difference from the committed dump" abi_same
+fi
+
+# --- the ELF file -----------------------------------------------------------
+
+links() {
+    [ "$(readlink "$libdir/libnorn.so")" = libnorn.so.0 ]
+    [ "$(readlink "$libdir/libnorn.so.0")" = "libnorn.so.$version" ]
+    [ -f "$libdir/libnorn.so.$version" ]
+    [ ! -L "$libdir/libnorn.so.$version" ]
+}
+soname() { dynamic | grep -F 'soname: [libnorn.so.0]'; }
+no_rpath() { dynamic | no -E 'RPATH|RUNPATH'; }
+no_textrel() { dynamic | no TEXTREL; }
+flags() {
+    dynamic | grep FLAGS_1 | grep NODELETE | grep NOW
+    readelf -lW "$library" | grep GNU_RELRO
+}
+no_exec_stack() { readelf -lW "$library" | grep GNU_STACK | grep 'RW ' ; }
+needed() { # nothing but the C library and the unwinder
+    dynamic | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | no -vE '^(libc|libm|libdl|libpthread|librt|libutil|libgcc_s|ld-linux[-a-z0-9_]*)\.so\.[0-9]+$'
+}
+glibc() {
+    objdump -T "$library" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 >newest
+    [ "$(printf 'GLIBC_2.34\n%s\n' "$(cat newest)" | sort -V | tail -n 1)" = GLIBC_2.34 ] || {
+        echo "needs $(cat newest); docs/versioning.md promises 2.34"
+        return 1
+    }
+}
+native_libraries() {
+    rustc --crate-type staticlib --print native-static-libs -o empty.a - 2>&1 </dev/null |
+        sed -n 's/.*native-static-libs: //p' | tr ' ' '\n' | grep -vE '^(-lc|-lgcc_s)$' | sort >rust
+    sed -n 's/^Libs.private: //p' "$libdir/pkgconfig/norn.pc" | tr ' ' '\n' | sort >ours
+    same ours rust "norn_system_libraries in CMakeLists.txt differs from what rustc names"
+}
+
+check "elf: libnorn.so -> libnorn.so.0 -> libnorn.so.$version" links
+check "elf: soname libnorn.so.0" soname
+check "elf: no RPATH or RUNPATH" no_rpath
+check "elf: no text relocations" no_textrel
+check "elf: nodelete, now, relro" flags
+check "elf: no executable stack" no_exec_stack
+check "elf: needs only the C library and the unwinder" needed
+check "elf: needs no glibc newer than documented" glibc
+check "pkg-config: Libs.private is what rustc names" native_libraries
+
+# --- two Rust libraries in one program --------------------------------------
+
+second_rust() {
+    [ -f second.a ] && return 0
+    cargo build --quiet --release --locked --manifest-path "$here/second_rust/Cargo.toml" --target-dir second_rust
+    cp second_rust/release/libsecond_rust.a second.a
+}
+two_rusts() { # compiler, then flags
+    local compiler=$1
+    shift
+    second_rust
+    "$compiler" -o two_rusts -I "$prefix/include" "$here/second_rust/two_rusts.c" "$@" -lpthread -ldl -lm
+    run ./two_rusts
+}
+localised() { # as cmake/NornObject.cmake makes norn.o: unwinding still works through it
+    second_rust
+    ld -r --force-group-allocation --undefined=second_rust_catches -o second.all.o second.a
+    objcopy --keep-global-symbol=second_rust_catches second.all.o second.o
+    two_rusts cc second.o "$archive"
+}
+
+check "two Rust libraries: both static" two_rusts cc "$archive" second.a
+check "two Rust libraries: both static, other order, sections collected" two_rusts cc -Wl,--gc-sections second.a "$archive"
+has clang && check "two Rust libraries: both static, clang" two_rusts clang "$archive" second.a
+check "two Rust libraries: shared norn, static other" two_rusts cc -L "$libdir" -lnorn second.a
+check "two Rust libraries: both localised, panics caught" localised
+
+# --- the package ------------------------------------------------------------
+
+no_build_paths() { no -rIlF -e "$build" -e "$top" "$1"; }
+quiet_cmake() { cmake -DCMAKE_C_FLAGS="-Wall -Wextra -Wpedantic -Werror" -DCMAKE_BUILD_TYPE="${type:-}" "$@"; }
+consumer() { # name of the project, folder to build in, then options
+    local project=$1 folder=$2
+    shift 2
+    rm -rf "$folder"
+    quiet_cmake -S "$consumers/$project" -B "$folder" "$@"
+    cmake --build "$folder"
+    (cd "$folder" && ctest --output-on-failure)
+}
+another_norn() { # sources, folder, then options: a build of norn that reuses cargo's work
+    local sources=$1 folder=$2
+    shift 2
+    cmake -S "$sources" -B "$folder" "$@"
+    cmake --build "$folder" --parallel 2
+}
+moved() {
+    cp -a "$prefix" moved
+    type=Debug consumer installed c1 -G Ninja -DCMAKE_PREFIX_PATH="$work/moved"
+    readelf -dW c1/smoke_c | grep -F 'NEEDED' | grep -F '[libnorn.so.0]'
+    ldd c1/smoke_c | grep -F "$work/moved"
+    readelf -dW c1/smoke_static | no -F libnorn
+}
+build_tree() { type=RelWithDebInfo consumer installed c2 -G "Unix Makefiles" -Dnorn_DIR="$build"; }
+subdirectory() {
+    type=Debug consumer subdirectory c3 -G "Unix Makefiles" -DNORN_SOURCE_DIR="$top"
+    readelf -dW c3/norn/libnorn.so | no -E 'RPATH|RUNPATH'
+}
+subdirectory_ninja() { type=Release consumer subdirectory c4 -G Ninja -DNORN_SOURCE_DIR="$top"; }
+with_pkg_config() { # folder of the .pc, then flags of pkg-config
+    local pc=$1
+    shift
+    PKG_CONFIG_PATH=$pc pkg-config --exists "norn >= 0.1"
+    # shellcheck disable=SC2046 # a list of flags
+    cc -o pc_smoke "$consumers/smoke.c" $(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs "$@" norn)
+    LD_LIBRARY_PATH=$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir norn) ./pc_smoke
+}
+pkg_config_moved() {
+    cp -a "$prefix" moved2
+    with_pkg_config "$work/moved2/${libdir#"$prefix"/}/pkgconfig"
+}
+staged() { # DESTDIR, multiarch LIBDIR, nested INCLUDEDIR, parallel make, linked by clang where there is one
+    another_norn "$top" n1 -G "Unix Makefiles" -DCMAKE_INSTALL_PREFIX=/opt/norn -DCMAKE_C_COMPILER="$(has clang && echo clang || echo cc)" \
+        -DCMAKE_INSTALL_LIBDIR=lib/x86_64-linux-gnu -DCMAKE_INSTALL_INCLUDEDIR=include/norn/0.1
+    DESTDIR=$work/stage cmake --install n1
+    [ ! -e /opt/norn ]
+    mv stage/opt/norn unpacked
+    [ -f unpacked/include/norn/0.1/norn.h ]
+    no_build_paths unpacked
+    no -rIlF -e "$work" -e /opt/norn unpacked
+    consumer installed c5 -G Ninja -DCMAKE_PREFIX_PATH="$work/unpacked"
+    with_pkg_config "$work/unpacked/lib/x86_64-linux-gnu/pkgconfig"
+}
+static_only() {
+    another_norn "$top" n2 -G Ninja -DNORN_BUILD_SHARED=OFF -DCMAKE_INSTALL_LIBDIR=lib64
+    cmake --install n2 --prefix static
+    [ -f static/lib64/libnorn.a ]
+    [ ! -e static/lib64/libnorn.so ]
+    consumer installed c6 -G "Unix Makefiles" -Dnorn_DIR="$work/static/lib64/cmake/norn"
+    with_pkg_config "$work/static/lib64/pkgconfig" --static
+}
+newer_refused() {
+    mkdir -p refuse
+    printf 'cmake_minimum_required(VERSION 3.20)\nproject(r NONE)\nfind_package(norn %s CONFIG REQUIRED %s)\n' "$1" "${2:-}" >refuse/CMakeLists.txt
+    ! cmake -S refuse -B refuse/b -DCMAKE_PREFIX_PATH="$prefix"
+}
+offline() { # from the tarball, without a registry; unoptimised, because only its success counts
+    mkdir -p tarball cargo_home
+    "$top/tools/tarball.sh" tarball
+    tar -xzf "tarball/norn-$version.tar.gz"
+    unset CARGO_TARGET_DIR
+    CARGO_HOME=$work/cargo_home CARGO_NET_OFFLINE=true CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+        another_norn "norn-$version" n3 -G Ninja
+    [ -z "$(find cargo_home -name '*.crate')" ]
+    consumer installed c7 -G Ninja -Dnorn_DIR="$work/n3"
+}
+
+check "package: installed text files name no build path" no_build_paths "$prefix"
+check "package: install tree moved, Ninja, Debug; needs libnorn.so.0" moved
+check "package: build tree, Make, RelWithDebInfo" build_tree
+check "package: add_subdirectory, Make, Debug" subdirectory
+check "package: add_subdirectory, Ninja, Release" subdirectory_ninja
+check "package: pkg-config, moved" pkg_config_moved
+check "package: DESTDIR, multiarch libdir, nested includedir, clang" staged
+check "package: static only, lib64" static_only
+check "package: a newer minor version is refused" newer_refused 0.2
+check "package: an unknown component is refused" newer_refused 0.1 "COMPONENTS mpi"
+check "package: builds offline from the tarball" offline
+
+echo "packaging: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]
