@@ -1,0 +1,73 @@
+# Every day's commands. CMake builds norn (CMakeLists.txt); this file names them.
+#
+#   make demo      the tiled Cholesky example; MATRIX=file.mtx RHS=file.mtx for a real one
+#   make check     everything that must hold; ends with "N passed, N failed"
+#   make install   PREFIX (/usr/local), DESTDIR
+#   make header notice abi      refresh include/norn.h, NOTICE, the recorded ABI
+#   make format lint dist clean
+
+BUILD ?= build
+PREFIX ?= /usr/local
+ifneq ($(shell command -v ninja),)
+export CMAKE_GENERATOR ?= Ninja
+endif
+
+.PHONY: build installed demo check header notice abi format lint install dist clean
+
+build:
+	cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	cmake --build $(BUILD)
+
+# The copy that the examples and tests are built against, as a user's would be.
+installed: build
+	cmake --install $(BUILD) --prefix $(BUILD)/prefix
+
+demo:
+	tools/setup.sh
+	$(MAKE) installed
+	cmake -S examples-c -B $(BUILD)/examples -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=$(abspath $(BUILD)/prefix)
+	cmake --build $(BUILD)/examples
+	@set --; \
+	if [ -n "$${MATRIX:-}" ]; then set -- "$$@" --matrix "$$MATRIX"; fi; \
+	if [ -n "$${RHS:-}" ]; then set -- "$$@" --rhs "$$RHS"; fi; \
+	exec $(BUILD)/examples/cholesky "$$@"
+
+check:
+	tools/check.sh $(BUILD)
+
+header:
+	tools/header.sh
+
+notice:
+	tools/notice.sh
+
+abi: build
+	tools/abi.sh refresh $(BUILD)/libnorn.so
+
+format:
+	cargo fmt
+
+lint:
+	cargo clippy --all-targets --locked -- -D warnings
+
+install: build
+	cmake --install $(BUILD)
+
+dist:
+	mkdir -p $(BUILD)
+	tools/tarball.sh $(BUILD)
+
+# Benchmarks and the soak test come with their scripts.
+ifneq ($(wildcard benches/run.sh),)
+.PHONY: bench
+bench: installed
+	benches/run.sh $(abspath $(BUILD)/prefix)
+endif
+ifneq ($(wildcard tests/soak/run.sh),)
+.PHONY: soak
+soak: installed
+	tests/soak/run.sh $(abspath $(BUILD)/prefix)
+endif
+
+clean:
+	rm -rf $(BUILD) target

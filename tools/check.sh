@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change goes in. All steps run even when one
+# fails, so that one run shows all there is; without a build the rest is pointless.
+#
+#   check.sh [BUILD]
+set -u -o pipefail
+cd "$(dirname "$0")/.." || exit 1
+exec </dev/null
+# A sub-make would otherwise ask for the job server of the make that called this.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+build=${1:-build}
+logs=$build/check
+strict="-Wall -Wextra -Wpedantic -Werror"
+mkdir -p "$logs"
+rm -f "$logs"/*.log
+passed=0
+failed=0
+failures=
+
+# step NAME COMMAND...: runs it and adds what its output counts; a step whose
+# output counts nothing is one check itself.
+step() {
+    local name=$1 log status good bad
+    shift
+    log=$logs/$name.log
+    echo "== $name"
+    "$@" 2>&1 | tee "$log"
+    status=$?
+    # Lines of cargo test, ctest and tests/packaging/run.sh.
+    read -r good bad < <(sed -n \
+        -e 's/^test result: .*[^0-9]\([0-9][0-9]*\) passed; \([0-9][0-9]*\) failed.*/\1 \2/p' \
+        -e 's/^[0-9]*% tests passed, \([0-9][0-9]*\) tests\{0,1\} failed out of \([0-9][0-9]*\)/\2 \1 of/p' \
+        -e 's/^packaging: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' "$log" |
+        awk '{ good += $1 - ($3 == "of" ? $2 : 0); bad += $2 } END { print good + 0, bad + 0 }')
+    if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
+        bad=1
+    elif [ "$status" -eq 0 ] && [ $((good + bad)) -eq 0 ]; then
+        good=1
+    fi
+    passed=$((passed + good))
+    failed=$((failed + bad))
+    if [ "$status" -ne 0 ] || [ "$bad" -ne 0 ]; then
+        failures="$failures $name"
+        return 1
+    fi
+}
+
+finish() {
+    [ -z "$failures" ] || echo "failed:$failures"
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ] && [ -z "$failures" ]
+    exit
+}
+
+# A project of its own, built against the installed copy, and its tests.
+external() {
+    cmake -S "$1" -B "$2" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$PWD/$build/prefix" \
+        -DCMAKE_C_FLAGS="$strict" -DCMAKE_CXX_FLAGS="$strict" || return
+    cmake --build "$2" --parallel 2 || return
+    (cd "$2" && ctest --output-on-failure --timeout 300)
+}
+
+# Link-time optimisation of each test program would cost minutes; the C tests
+# run the library as it is shipped.
+rust_tests() { CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-fail-fast; }
+
+step setup tools/setup.sh || finish
+step format cargo fmt --check
+step clippy cargo clippy --all-targets --locked -- -D warnings
+step header tools/header.sh --check
+step notice tools/notice.sh --check
+step rust rust_tests
+step build make installed BUILD="$build" || finish
+step examples external examples-c "$build/check/examples"
+step c-tests external tests/c "$build/check/tests-c"
+step packaging tests/packaging/run.sh "$build" "$build/prefix"
+finish
