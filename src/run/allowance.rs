@@ -75,10 +75,13 @@ impl Allowance {
         };
         if let Some(places) = places().map(usable) {
             let wide = mask.union(&places);
-            let why = format!(
-                "CPUs {wide}: the main thread has {mask}, widened to the places of the OpenMP \
-                 runtime that bound it ({binding})"
-            );
+            let how = if wide == mask {
+                "the mask of this process, which holds"
+            } else {
+                "the main thread's, widened to"
+            };
+            let why =
+                format!("CPUs {wide}: {how} the places of the loaded OpenMP runtime ({binding})");
             return narrow(wide, why);
         }
         let others = threads(root).into_iter().map(usable);

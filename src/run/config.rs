@@ -374,21 +374,21 @@ fn counts(
             workers = ceiling;
             why = format!("{ceiling_from}, over {cores} cores");
         }
-        decisions.push(format!("{workers} workers: {why}"));
+        decisions.push(format!("workers: {workers}, {why}"));
         return Ok((workers, ceiling.unwrap_or(workers + SPARES)));
     };
     let cores = match workers {
         0 => "bodies run inside calls of application threads".into(),
         _ => format!("on {cores} cores"),
     };
-    decisions.push(format!("{workers} workers: {workers_from}, {cores}"));
+    decisions.push(format!("workers: {workers} by {workers_from}, {cores}"));
     let threads = match ceiling {
         None => workers + SPARES,
         Some(ceiling) if ceiling >= workers => ceiling,
         // The person at the shell cannot know the program's own ceiling.
         Some(ceiling) if wishes.workers.is_some() && wishes.max_threads.is_none() => {
             decisions.push(format!(
-                "{workers} threads at most: {workers_from} is above {ceiling_from} ({ceiling})"
+                "threads: at most {workers}, because {workers_from} is above {ceiling_from} ({ceiling})"
             ));
             workers
         }

@@ -87,13 +87,6 @@ impl Hooks {
         }
     }
 
-    /// A norn thread begins (`true`) or ends; called on it.
-    pub(crate) fn thread(&self, index: i32, begin: bool) {
-        if let Some(hook) = self.thread {
-            hook.call(index, begin);
-        }
-    }
-
     /// A body begins (`true`) or ends; called on its thread. `name` is NULL or a
     /// string that outlives the runtime.
     #[inline]
@@ -160,8 +153,10 @@ mod tests {
         info.code = 7;
         for hooks in [silent, Hooks::new(&config, log)] {
             hooks.failed(&info);
-            hooks.thread(2, true);
-            hooks.thread(2, false);
+            if let Some(hook) = hooks.thread {
+                hook.call(2, true);
+                hook.call(2, false);
+            }
             hooks.task_event(norn_token { id: 9 }, core::ptr::null(), -1, true);
         }
         assert_eq!(

@@ -89,8 +89,8 @@ impl Topology {
     }
 
     /// Usable CPUs grouped by node and within it by core.
-    #[allow(dead_code)] // for dumps and tests
-    pub(crate) fn ordered_cpus(&self) -> Vec<usize> {
+    #[cfg(test)]
+    fn ordered_cpus(&self) -> Vec<usize> {
         self.nodes
             .iter()
             .flat_map(|node| node.cores.iter().flat_map(CpuSet::iter))
