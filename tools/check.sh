@@ -68,7 +68,6 @@ rust_tests() { CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-
 step setup tools/setup.sh || finish
 step format cargo fmt --check
 step clippy cargo clippy --all-targets --locked -- -D warnings
-step header tools/header.sh --check
 step notice tools/notice.sh --check
 step rust rust_tests
 step build make installed BUILD="$build" || finish

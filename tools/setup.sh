@@ -3,7 +3,7 @@
 # root with apt-get; elsewhere it says what is missing and stops.
 set -eu
 
-packages="gcc g++ clang cmake make ninja-build pkg-config binutils libopenblas-dev liblapacke-dev abigail-tools git"
+packages="gcc g++ clang cmake make ninja-build pkg-config binutils libopenblas-dev liblapacke-dev abigail-tools python3 git"
 
 if command -v dpkg-query >/dev/null; then
     missing=
@@ -23,7 +23,7 @@ if command -v dpkg-query >/dev/null; then
     fi
 else
     missing=
-    for tool in gcc g++ clang cmake make ninja pkg-config ld objcopy nm readelf git; do
+    for tool in gcc g++ clang cmake make ninja pkg-config ld objcopy nm readelf python3 git; do
         command -v "$tool" >/dev/null || missing="$missing $tool"
     done
     for library in openblas lapacke; do

@@ -118,7 +118,7 @@ archive_local() {
 }
 abi_same() {
     "$top/tools/abi.sh" dump now.abi
-    abidiff --no-added-syms "$here/norn.abi" now.abi || {
+    abidiff "$here/norn.abi" now.abi || {
         echo "the types of the API have changed; docs/versioning.md says what may change and how to refresh the dump"
         return 1
     }
@@ -149,6 +149,9 @@ flags() {
     readelf -lW "$library" | grep GNU_RELRO
 }
 no_exec_stack() { readelf -lW "$library" | grep GNU_STACK | grep 'RW ' ; }
+no_constructors() { # but the one with which Rust's standard library keeps argc and argv
+    readelf -SW "$archive" | grep -oE '\.(init|fini|preinit)_array[^ ]*|\.[cd]tors[^ ]*' | no -vFx .init_array.00099
+}
 needed() { # nothing but the C library and the unwinder
     dynamic | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | no -vE '^(libc|libm|libdl|libpthread|librt|libutil|libgcc_s|ld-linux[-a-z0-9_]*)\.so\.[0-9]+$'
 }
@@ -172,6 +175,7 @@ check "elf: no RPATH or RUNPATH" no_rpath
 check "elf: no text relocations" no_textrel
 check "elf: nodelete, now, relro" flags
 check "elf: no executable stack" no_exec_stack
+check "elf: no static constructors or destructors of norn's own" no_constructors
 check "elf: needs only the C library and the unwinder" needed
 check "elf: needs no glibc newer than documented" glibc
 check "pkg-config: Libs.private is what rustc names" native_libraries
