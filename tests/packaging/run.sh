@@ -230,7 +230,8 @@ moved() {
     type=Debug consumer installed c1 -G Ninja -DCMAKE_PREFIX_PATH="$work/moved"
     readelf -dW c1/smoke_c | grep -F 'NEEDED' | grep -F '[libnorn.so.0]'
     ldd c1/smoke_c | grep -F "$work/moved"
-    readelf -dW c1/smoke_static | no -F libnorn
+    readelf -dW c1/smoke_static | no -E 'libnorn|NODELETE'
+    readelf -dW c1/libplugin.so | grep NODELETE
 }
 build_tree() { type=RelWithDebInfo consumer installed c2 -G "Unix Makefiles" -Dnorn_DIR="$build"; }
 subdirectory() {
