@@ -65,11 +65,21 @@ external() {
 # run the library as it is shipped.
 rust_tests() { CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-fail-fast; }
 
+# The language itself is beyond clippy's incompatible_msrv lint, so the oldest
+# compiler that Cargo.toml promises has the last word where it is installed.
+oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+oldest_rust() { rustup run "$oldest" cargo check --locked --target-dir target/oldest; }
+
 step setup tools/setup.sh || finish
 step format cargo fmt --check
 step clippy cargo clippy --all-targets --locked -- -D warnings
 step notice tools/notice.sh --check
 step rust rust_tests
+if rustup run "$oldest" cargo --version >/dev/null 2>&1; then
+    step oldest-rust oldest_rust
+else
+    echo "== oldest-rust left out: rustup toolchain install $oldest --profile minimal"
+fi
 step build make installed BUILD="$build" || finish
 step examples external examples-c "$build/check/examples"
 step c-tests external tests/c "$build/check/tests-c"
