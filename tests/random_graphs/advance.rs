@@ -270,7 +270,30 @@ impl Oracle<'_> {
         }
     }
 
+    /// Causes for which what a parent promised to write does not exist: a child was the last to write
+    /// it, and failed.
+    fn left_failed(&mut self, task: usize) -> Causes {
+        let run = &self.tasks[task];
+        let mut causes = Causes::new();
+        for (data, _, entry) in &run.places {
+            let root = self.lines.entries[*entry].root;
+            if !run.released.contains(data) && self.lines.has_children(task, root) {
+                self.lines
+                    .settle(root, &self.lines.entries[*entry].words.clone());
+                causes.extend(self.lines.failure(*entry));
+            }
+        }
+        causes
+    }
+
     pub(crate) fn complete(&mut self, task: usize, end: End, causes: Causes) {
+        let (mut end, mut causes) = (end, causes);
+        if end == End::Done {
+            causes = self.left_failed(task);
+            if !causes.is_empty() {
+                end = End::Propagated;
+            }
+        }
         let run = &mut self.tasks[task];
         run.stage = Stage::Complete;
         run.end = end;

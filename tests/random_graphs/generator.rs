@@ -235,6 +235,8 @@ impl Generator {
                 20..23 if features.abandons => self.abandon(),
                 23..26 if features.unwritten => self.first_write(),
                 26 => self.program.script.push(Op::Progress),
+                27 if features.awaits => self.program.script.push(Op::Drain),
+                28 if features.groups && features.cancels => self.cancelled_group(),
                 _ => self.task(),
             }
         }

@@ -46,7 +46,7 @@ fn remove(program: &mut Program, fault: Fault) -> Option<()> {
     match fault {
         Fault::Stuck(at) => {
             match program.script.get(at)? {
-                Op::Await(_) => {
+                Op::Await(_) | Op::Drain => {
                     program.script.remove(at);
                 }
                 Op::Acquire(hold) => {
@@ -58,6 +58,10 @@ fn remove(program: &mut Program, fault: Fault) -> Option<()> {
         }
         Fault::Cancel(task) => {
             let held = program.tasks[task].held;
+            let group = program.tasks[task].group;
+            if let Some(group) = group {
+                start_instead(program, group);
+            }
             for op in &mut program.script {
                 if *op == Op::Cancel(Token::Task(task)) {
                     *op = if held { Op::Start(task) } else { Op::Progress };
@@ -81,6 +85,17 @@ fn remove(program: &mut Program, fault: Fault) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// Starts the members of a group that would have been cancelled.
+fn start_instead(program: &mut Program, group: usize) {
+    let cancel = Op::Cancel(Token::Group(group));
+    if let Some(at) = program.script.iter().position(|op| *op == cancel) {
+        let members =
+            (0..program.tasks.len()).filter(|task| program.tasks[*task].group == Some(group));
+        let starts: Vec<Op> = members.map(Op::Start).collect();
+        program.script.splice(at..=at, starts);
+    }
 }
 
 /// Joins neighbouring submissions into batches. A batch may not name its own new tokens.

@@ -105,6 +105,13 @@ pub struct Run {
     pub ran: bool,
 }
 
+impl Run {
+    /// Submitted and not complete.
+    pub fn live(&self) -> bool {
+        !matches!(self.stage, Stage::Absent | Stage::Complete)
+    }
+}
+
 /// What the foreign thread has still to do.
 pub enum Foreign {
     Resolve(usize),
@@ -213,8 +220,7 @@ impl<'p> Oracle<'p> {
             self.script_at += 1;
             self.look();
         }
-        let unfinished = |run: &Run| !matches!(run.stage, Stage::Absent | Stage::Complete);
-        if self.tasks.iter().any(unfinished) {
+        if self.tasks.iter().any(Run::live) {
             self.faults.push(Fault::Stuck(self.script_at));
             return Err(std::mem::take(&mut self.faults));
         }

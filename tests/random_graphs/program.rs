@@ -223,6 +223,7 @@ pub enum Op {
     Acquire(usize),
     Release(usize),
     Await(Token),
+    Drain,
     Progress,
 }
 

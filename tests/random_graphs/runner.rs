@@ -266,6 +266,7 @@ impl Main<'_> {
                     _ => true,
                 },
                 Op::Await(token) => self.wait(*token),
+                Op::Drain => self.drain(),
                 Op::Progress => context.expect(what, norn_progress(rt), NORN_OK),
             }
         }
@@ -375,12 +376,14 @@ impl Main<'_> {
         ended
     }
 
-    pub(crate) fn drain(&mut self) {
+    /// False: it did not end.
+    pub(crate) fn drain(&mut self) -> bool {
         // SAFETY: always safe to call.
         let status = unsafe { norn_drain(self.context.rt(), self.patience()) };
         if status != NORN_OK {
             self.stopped("norn_drain".into(), status);
         }
+        status == NORN_OK
     }
 }
 

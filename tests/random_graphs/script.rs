@@ -9,6 +9,7 @@ impl Oracle<'_> {
         match self.program.script.get(self.script_at) {
             None => false,
             Some(Op::Await(token)) => self.done(*token),
+            Some(Op::Drain) => !self.tasks.iter().any(|run| run.live()),
             Some(Op::Acquire(hold)) if self.acquiring => self.holds[*hold]
                 .0
                 .iter()
@@ -57,18 +58,21 @@ impl Oracle<'_> {
                 self.tasks[*task].started = true;
                 self.check.push(*task);
             }
-            Op::Cancel(Token::Task(task)) => {
-                if self.tasks[*task].stage == Stage::Waiting {
-                    self.complete(*task, End::Cancelled, Causes::from([Token::Task(*task)]));
-                } else {
-                    self.faults.push(Fault::Cancel(*task));
+            Op::Drain => self.lines.drain(),
+            Op::Cancel(Token::Task(task)) => self.cancel(*task),
+            Op::Cancel(Token::Group(group)) => {
+                self.groups[*group].2.insert(Token::Group(*group));
+                for member in self.members[*group].clone() {
+                    if self.tasks[member].stage != Stage::Absent {
+                        self.cancel(member);
+                    }
                 }
             }
             Op::Cancel(Token::Promise(promise)) => {
                 self.promises[*promise] = Some(End::Cancelled);
                 self.completed(Token::Promise(*promise));
             }
-            Op::Cancel(other) => unreachable!("{other:?} is never cancelled"),
+            Op::Cancel(Token::Zero) => unreachable!("never generated"),
             Op::Resolve(promise) => self.resolve(*promise),
             Op::Foreign(promise) => self.foreign.push(Foreign::Resolve(*promise)),
             Op::Callback(token, promise) if self.done(*token) => {
@@ -108,6 +112,15 @@ impl Oracle<'_> {
         }
         self.script_at += 1;
         true
+    }
+
+    fn cancel(&mut self, task: usize) {
+        if self.tasks[task].stage == Stage::Waiting {
+            let causes = Causes::from([Token::Task(task)]);
+            self.complete(task, End::Cancelled, causes);
+        } else {
+            self.faults.push(Fault::Cancel(task));
+        }
     }
 
     pub(crate) fn acquired(&mut self, hold: usize) {

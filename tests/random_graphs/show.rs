@@ -106,6 +106,7 @@ impl Program {
             Op::Acquire(hold) => format!("acquire h{hold}: {}", accesses(&self.holds[*hold])),
             Op::Release(hold) => format!("release h{hold}"),
             Op::Await(token) => format!("await {token}"),
+            Op::Drain => "drain".to_string(),
             Op::Progress => "progress".to_string(),
         }
     }

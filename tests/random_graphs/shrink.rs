@@ -255,7 +255,7 @@ fn drop_op(program: &mut Program, at: usize) {
         return;
     };
     match op {
-        Op::Await(_) | Op::Progress | Op::Join(_) => {
+        Op::Await(_) | Op::Drain | Op::Progress | Op::Join(_) | Op::Cancel(Token::Group(_)) => {
             program.script.remove(at);
         }
         Op::Acquire(hold) => program

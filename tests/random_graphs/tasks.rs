@@ -282,6 +282,29 @@ impl Generator {
         }
     }
 
+    /// A group whose members are all held, cancelled by its `done`.
+    pub(crate) fn cancelled_group(&mut self) {
+        let group = self.program.groups.len();
+        self.program.groups.push(None);
+        self.program.script.push(Op::GroupOpen(group));
+        for _ in 0..self.rng.usize(0..4) {
+            let known = self.pool.len();
+            let mut task = self.plain_task();
+            task.accesses = self.accesses(false);
+            task.after = self.tokens(known, 1);
+            task.held = true;
+            task.group = Some(group);
+            task.steps = vec![Step::Touch];
+            let id = self.program.tasks.len();
+            self.program.tasks.push(task);
+            self.program.script.push(Op::Submit(vec![id]));
+            self.pool.push(Token::Task(id));
+        }
+        self.program.script.push(Op::Cancel(Token::Group(group)));
+        self.program.script.push(Op::GroupClose(group));
+        self.pool.push(Token::Group(group));
+    }
+
     pub(crate) fn close_group(&mut self) {
         if let Some(group) = self.groups.pop() {
             self.program.script.push(Op::GroupClose(group));

@@ -326,6 +326,20 @@ impl Timelines {
         line.live.retain(|other| *other != id);
     }
 
+    /// Combines what has been added so far; later REDUCE accesses begin a new epoch.
+    pub fn drain(&mut self) {
+        for root in 0..self.words.len() {
+            if self.reductions[root] != Reduction::None {
+                self.settle(root, &(0..self.words[root].len()).collect::<Vec<_>>());
+            }
+        }
+        for line in self.lines.values_mut() {
+            for last in &mut line.last {
+                *last = last.filter(|(mode, _)| *mode != Mode::Reduce);
+            }
+        }
+    }
+
     /// Closes open COMMUTE and REDUCE epochs of these words.
     pub fn settle(&mut self, root: usize, words: &[usize]) {
         self.epochs += 1;
