@@ -58,7 +58,7 @@ external() {
     cmake -S "$1" -B "$2" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$PWD/$build/prefix" \
         -DCMAKE_C_FLAGS="$strict" -DCMAKE_CXX_FLAGS="$strict" || return
     cmake --build "$2" --parallel 2 || return
-    (cd "$2" && ctest --output-on-failure --timeout 300)
+    (cd "$2" && ctest --output-on-failure --parallel 2 --timeout 300)
 }
 
 # Link-time optimisation of each test program would cost minutes; the C tests
