@@ -29,8 +29,10 @@ int main(void) {
     rt = open_with(&config);
     gate = promised(rt, "gate");
     for (int i = 0; i < 6; i++) {
-        submit_run(rt, waiter, NULL);
-        sleep_ms(5); /* so that the one that opens the gate comes last: it needs a thread that is not blocked */
+        norn_task task = task_of(waiter, NULL);
+        task.priority = 10; /* the one that opens the gate comes last: it needs a thread that is not blocked */
+        submit(rt, &task);
+        sleep_ms(5);
     }
     norn_token token = submit_run(rt, opener, NULL);
     CHECK_OK(norn_await(rt, token, FOREVER));

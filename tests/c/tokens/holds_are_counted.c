@@ -2,6 +2,7 @@
 #include "check.h"
 
 static norn_self *escaped;
+static atomic_int holding;
 
 static int32_t hold_five(norn_self *self, void *arg) {
     (void)arg;
@@ -10,12 +11,14 @@ static int32_t hold_five(norn_self *self, void *arg) {
     CHECK_STATUS(norn_self_hold(self, UINT32_MAX), NORN_E_INVALID);
     CHECK_OK(norn_self_hold(self, 2));
     CHECK_OK(norn_self_hold(self, 3));
+    atomic_store(&holding, 1);
     return 0;
 }
 
 static int32_t hold_and_fail(norn_self *self, void *arg) {
     (void)arg;
     CHECK_OK(norn_self_hold(self, 1));
+    atomic_store(&holding, 2);
     return 9;
 }
 
@@ -25,6 +28,7 @@ int main(void) {
     norn_data data = DATUM(rt, value);
     norn_token held = submit_on(rt, hold_five, NULL, norn_write(data));
     norn_token reader = submit_on(rt, body_nothing, NULL, norn_read(data));
+    PROGRESS_UNTIL(rt, holding == 1);
     CHECK_STATUS(norn_await(rt, held, 20 * MILLISECOND), NORN_E_TIMEOUT);
 
     CHECK_STATUS(norn_unhold(rt, held, 6), NORN_E_STATE);
@@ -43,6 +47,7 @@ int main(void) {
 
     /* A failing body waits for its holds as well. */
     norn_token failing = submit_run(rt, hold_and_fail, NULL);
+    PROGRESS_UNTIL(rt, holding == 2);
     CHECK_STATUS(norn_await(rt, failing, 20 * MILLISECOND), NORN_E_TIMEOUT);
     CHECK_OK(norn_unhold(rt, failing, 1));
     CHECK_STATUS(norn_await(rt, failing, FOREVER), NORN_E_TASK_FAILED);
