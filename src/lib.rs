@@ -1,11 +1,12 @@
 //! norn runs the host work, device work and MPI messages of an existing HPC
 //! code as one asynchronous task graph.
 //!
-//! The folders are the design: [`order`] owns what may run and when, `run` owns
+//! The folders are the design: `order` owns what may run and when, `run` owns
 //! the threads that run it, `lower` will hold the device and MPI lowerings,
 //! `observe` explains what is going on, and [`abi`] is the C API over all of it.
 
 pub mod abi;
 pub mod error;
-pub mod order;
-pub mod run;
+mod observe;
+mod order;
+mod run;

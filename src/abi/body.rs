@@ -14,7 +14,10 @@ use crate::error::Error;
 /// # Safety
 /// `info` points to a structure of the size its first field says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn norn_self_get(self_: *mut norn_self, info: *mut norn_self_info) -> norn_status {
+pub unsafe extern "C" fn norn_self_get(
+    self_: *mut norn_self,
+    info: *mut norn_self_info,
+) -> norn_status {
     guard(|| {
         let value = handle::body(self_)?.info();
         // SAFETY: passed on from the caller.
@@ -39,7 +42,11 @@ pub unsafe extern "C" fn norn_self_release(self_: *mut norn_self, data: norn_dat
 /// # Safety
 /// `message` is NULL or zero-terminated.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn norn_self_fail(self_: *mut norn_self, code: i32, message: *const c_char) -> i32 {
+pub unsafe extern "C" fn norn_self_fail(
+    self_: *mut norn_self,
+    code: i32,
+    message: *const c_char,
+) -> i32 {
     let _ = guard(|| {
         // SAFETY: passed on from the caller.
         let message = unsafe { string(message) };
@@ -65,7 +72,11 @@ pub unsafe extern "C" fn norn_self_hold(self_: *mut norn_self, k: u32) -> norn_s
 /// # Safety
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn norn_unhold(rt: *mut norn_runtime, token: norn_token, k: u32) -> norn_status {
+pub unsafe extern "C" fn norn_unhold(
+    rt: *mut norn_runtime,
+    token: norn_token,
+    k: u32,
+) -> norn_status {
     guard(|| handle::runtime(rt)?.unhold(token, k))
 }
 

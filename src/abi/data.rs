@@ -118,7 +118,10 @@ pub unsafe extern "C" fn norn_data_rebind(
 /// # Safety
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn norn_data_unregister(rt: *mut norn_runtime, data: norn_data) -> norn_status {
+pub unsafe extern "C" fn norn_data_unregister(
+    rt: *mut norn_runtime,
+    data: norn_data,
+) -> norn_status {
     guard(|| handle::runtime(rt)?.data_unregister(data))
 }
 

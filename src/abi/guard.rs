@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 thread_local! {
     /// Text of the last error of this thread. Kept until the next error, so that
     /// a pointer handed out by `norn_last_error` stays valid until then.
-    static LAST_ERROR: RefCell<CString> = const { RefCell::new(CString::new_empty()) };
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
 /// Runs the body of an exported function and turns its outcome into a status.
@@ -48,7 +48,10 @@ fn panicked(payload: &(dyn core::any::Any + Send)) -> norn_status {
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without text");
-    report(&Error::new(NORN_E_INTERNAL, format!("norn panicked: {text}")))
+    report(&Error::new(
+        NORN_E_INTERNAL,
+        format!("norn panicked: {text}"),
+    ))
 }
 
 /// Stores the text for `norn_last_error` and gives the status back.
@@ -172,9 +175,8 @@ unsafe fn read_other_size<T: Sized0>(pointer: *const T, size: usize) -> Result<T
     }
     let known = size.min(size_of::<T>());
     // SAFETY: the caller owns `size` bytes at `pointer`.
-    let tail = unsafe {
-        core::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known)
-    };
+    let tail =
+        unsafe { core::slice::from_raw_parts(pointer.cast::<u8>().add(known), size - known) };
     if tail.iter().any(|byte| *byte != 0) {
         return Err(Error::new(
             NORN_E_VERSION,
@@ -185,11 +187,7 @@ unsafe fn read_other_size<T: Sized0>(pointer: *const T, size: usize) -> Result<T
     // are readable there and writable here.
     unsafe {
         let mut value: T = core::mem::zeroed();
-        core::ptr::copy_nonoverlapping(
-            pointer.cast::<u8>(),
-            (&raw mut value).cast::<u8>(),
-            known,
-        );
+        core::ptr::copy_nonoverlapping(pointer.cast::<u8>(), (&raw mut value).cast::<u8>(), known);
         (&raw mut value).cast::<usize>().write(size_of::<T>());
         Ok(value)
     }
@@ -222,4 +220,26 @@ pub(crate) unsafe fn write<T: Sized0>(pointer: *mut T, value: &T) -> Result<()> 
         pointer.cast::<usize>().write(size);
     }
     Ok(())
+}
+
+macro_rules! sized {
+    ($($type:ident since $last:ident: $last_type:ty;)+) => {$(
+        // SAFETY: repr(C), begins with struct_size, and holds only integers, raw pointers and optional
+        // functions, for all of which zero is valid.
+        unsafe impl Sized0 for super::types::$type {
+            const FIRST_SIZE: usize =
+                core::mem::offset_of!(super::types::$type, $last) + size_of::<$last_type>();
+            const NAME: &'static str = stringify!($type);
+        }
+    )+};
+}
+
+// Each with the last field it had in the first release.
+sized! {
+    norn_config since task_event_arg: *mut core::ffi::c_void;
+    norn_task since r#as: super::types::norn_token;
+    norn_data_desc since reduce: super::types::norn_reduction;
+    norn_error_info since text: [c_char; 256];
+    norn_self_info since cancelled: i32;
+    norn_runtime_stats since mode: i32;
 }

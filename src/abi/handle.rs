@@ -1,1 +1,82 @@
-//! x
+//! From the handles of the C API to what they stand for.
+
+use super::guard::null;
+use super::status::NORN_E_THREAD;
+use super::types::*;
+use crate::error::{Error, Result};
+use crate::run::home;
+use crate::run::runtime::Runtime;
+use crate::run::seat;
+
+/// The runtime behind a handle.
+#[inline(always)]
+pub(crate) fn runtime(rt: *mut norn_runtime) -> Result<&'static Runtime> {
+    home::resolve(rt)
+}
+
+/// # Safety
+/// As `norn_open_version`.
+pub(crate) unsafe fn open(
+    header_version: i32,
+    config: Option<norn_config>,
+) -> Result<*mut norn_runtime> {
+    // SAFETY: passed on.
+    unsafe { crate::run::open::open(header_version, config) }
+}
+
+/// See `norn_close_with`.
+pub(crate) fn close(rt: *mut norn_runtime, flags: u32, timeout_ns: i64) -> Result<()> {
+    crate::run::open::close(rt, flags, timeout_ns)
+}
+
+/// The calling thread's running body, if `self_` is it.
+pub(crate) fn body(self_: *mut norn_self) -> Result<RunningBody> {
+    if self_.is_null() {
+        return Err(null("self"));
+    }
+    let current = seat::current_body();
+    if current.is_null() || !core::ptr::eq(current, self_.cast_const().cast()) {
+        return Err(Error::new(
+            NORN_E_THREAD,
+            "self is not the body that runs on this thread",
+        ));
+    }
+    Ok(RunningBody(current))
+}
+
+/// A body that runs on this thread.
+pub(crate) struct RunningBody(*const seat::Body);
+
+impl RunningBody {
+    fn body(&self) -> &seat::Body {
+        // SAFETY: it is this thread's current body, which lives on its stack.
+        unsafe { &*self.0 }
+    }
+
+    fn runtime(&self) -> &Runtime {
+        // SAFETY: a runtime outlives its bodies: a close waits for them.
+        unsafe { &*self.body().runtime }
+    }
+
+    /// What it knows of itself.
+    pub(crate) fn info(&self) -> norn_self_info {
+        self.runtime().self_info(self.body().node)
+    }
+
+    /// Ends an access.
+    pub(crate) fn release(&self, data: norn_data) -> Result<()> {
+        let node = self.body().node;
+        self.runtime()
+            .act(|graph, lane| graph.release_early(lane, node, data))
+    }
+
+    /// Text of the failure record.
+    pub(crate) fn set_failure_text(&self, text: Option<&core::ffi::CStr>) {
+        *self.body().failure_text.borrow_mut() = text.map(|text| text.to_string_lossy().into());
+    }
+
+    /// Adds holds.
+    pub(crate) fn hold(&self, holds: u32) -> Result<()> {
+        self.runtime().graph().hold(self.body().node, holds)
+    }
+}

@@ -2,7 +2,9 @@
 
 use core::ffi::{c_char, c_void};
 
-use super::guard::{guard, guard_without_fork_check, last_error, not_null, null, read, string, write};
+use super::guard::{
+    guard, guard_without_fork_check, last_error, not_null, null, read, string, write,
+};
 use super::handle;
 use super::status::{norn_status, status_name};
 use super::types::*;
@@ -13,7 +15,11 @@ use super::types::*;
 /// # Safety
 /// Each pointer is NULL or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn norn_version(major: *mut i32, minor: *mut i32, patch: *mut i32) -> norn_status {
+pub unsafe extern "C" fn norn_version(
+    major: *mut i32,
+    minor: *mut i32,
+    patch: *mut i32,
+) -> norn_status {
     guard_without_fork_check(|| {
         for (pointer, value) in [
             (major, NORN_VERSION_MAJOR),
@@ -98,7 +104,11 @@ pub unsafe extern "C" fn norn_close(rt: *mut norn_runtime) -> norn_status {
 /// # Safety
 /// As `norn_close`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn norn_close_with(rt: *mut norn_runtime, flags: u32, timeout_ns: i64) -> norn_status {
+pub unsafe extern "C" fn norn_close_with(
+    rt: *mut norn_runtime,
+    flags: u32,
+    timeout_ns: i64,
+) -> norn_status {
     guard(|| handle::close(rt, flags, timeout_ns))
 }
 
@@ -142,7 +152,10 @@ pub unsafe extern "C" fn norn_seal(rt: *mut norn_runtime) -> norn_status {
 /// # Safety
 /// `stats` points to a structure of the size its first field says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn norn_stats(rt: *mut norn_runtime, stats: *mut norn_runtime_stats) -> norn_status {
+pub unsafe extern "C" fn norn_stats(
+    rt: *mut norn_runtime,
+    stats: *mut norn_runtime_stats,
+) -> norn_status {
     guard(|| {
         let value = handle::runtime(rt)?.stats();
         // SAFETY: passed on from the caller.

@@ -77,20 +77,28 @@ pub unsafe extern "C" fn norn_submit_many(
         // SAFETY: not NULL, and every task begins with its size.
         let stride = unsafe { tasks.cast::<usize>().read() };
         if stride < norn_task::FIRST_SIZE || !stride.is_multiple_of(align_of::<norn_task>()) {
-            return Err(Error::new(NORN_E_VERSION, format!("tasks[0].struct_size is {stride}")));
+            return Err(Error::new(
+                NORN_E_VERSION,
+                format!("tasks[0].struct_size is {stride}"),
+            ));
         }
         let mut batch = rt.begin_batch()?;
         for index in 0..count {
-            let add = || -> Result<()> {
+            let mut add = || -> Result<()> {
                 let offset = usize::try_from(index)
                     .ok()
                     .and_then(|index| index.checked_mul(stride))
-                    .ok_or_else(|| Error::new(super::status::NORN_E_INVALID, "count is impossible"))?;
+                    .ok_or_else(|| {
+                        Error::new(super::status::NORN_E_INVALID, "count is impossible")
+                    })?;
                 // SAFETY: the caller promises `count` elements of `stride` bytes.
                 let task = unsafe { tasks.cast::<u8>().add(offset).cast::<norn_task>() };
                 // SAFETY: as above; each element begins with its size.
                 if unsafe { task.cast::<usize>().read() } != stride {
-                    return Err(Error::new(NORN_E_VERSION, "struct_size differs from tasks[0]'s"));
+                    return Err(Error::new(
+                        NORN_E_VERSION,
+                        "struct_size differs from tasks[0]'s",
+                    ));
                 }
                 // SAFETY: passed on from the caller.
                 let task = unsafe { read(task) }?;

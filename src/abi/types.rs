@@ -175,8 +175,7 @@ pub struct norn_task {
 #[derive(Clone, Copy)]
 pub struct norn_reduction {
     /// Fills `bytes` bytes at `copy` with the neutral element.
-    pub identity:
-        Option<unsafe extern "C" fn(copy: *mut c_void, bytes: u64, arg: *mut c_void)>,
+    pub identity: Option<unsafe extern "C" fn(copy: *mut c_void, bytes: u64, arg: *mut c_void)>,
     /// `into = into (+) from`. `into` holds the earlier operands, so the operation need not commute.
     pub combine: Option<
         unsafe extern "C" fn(into: *mut c_void, from: *const c_void, bytes: u64, arg: *mut c_void),

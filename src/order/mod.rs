@@ -1,0 +1,42 @@
+//! Ordering: what may run, and when. Knows nothing of threads, devices or MPI.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `token` | numbers that name operations and never alias |
+//! | `slab` | type-stable memory and per-lane magazines |
+//! | `node` | one live operation in two cache lines, and its words |
+//! | `epoch` | a run of readers, commuters or reducers as one counter |
+//! | `timeline` | the order of accesses to one datum |
+//! | `datum`, `registry` | what is registered, how it is split and joined |
+//! | `submit` | from a description to a node in its places |
+//! | `complete` | completion and its consequences, iteratively |
+//! | `cancel`, `failure` | failing before the start; records of first causes |
+//! | `place` | reservations and holds |
+//! | `commute`, `reduce`, `early`, `group` | one idea each |
+//! | `cycle` | the exact deadlock search, edges added late |
+//! | `observers` | threads that wait for a token |
+//! | `body` | start and end of bodies, holds, promises |
+//! | `lane`, `annex`, `graph` | what a thread works with; what few nodes need; the tables |
+
+pub(crate) mod annex;
+pub(crate) mod body;
+pub(crate) mod cancel;
+pub(crate) mod commute;
+pub(crate) mod complete;
+pub(crate) mod cycle;
+pub(crate) mod datum;
+pub(crate) mod early;
+pub(crate) mod epoch;
+pub(crate) mod failure;
+pub(crate) mod graph;
+pub(crate) mod group;
+pub(crate) mod lane;
+pub(crate) mod node;
+pub(crate) mod observers;
+pub(crate) mod place;
+pub(crate) mod reduce;
+pub(crate) mod registry;
+pub(crate) mod slab;
+pub(crate) mod submit;
+pub(crate) mod timeline;
+pub(crate) mod token;

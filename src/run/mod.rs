@@ -1,0 +1,48 @@
+//! Running: the threads, and who runs what when. Knows `order`; knows nothing of
+//! the C API beyond its plain values.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `config`, `environment`, `hooks` | what the user wants |
+//! | `allowance`, `cgroup`, `openmp`, `cpuset`, `topology` | what the machine and the launcher allow |
+//! | `thread`, `threads` | norn's own threads |
+//! | `home` | memory that outlives a runtime; the table of handles |
+//! | `runtime` | one runtime and the calls that change its graph |
+//! | `open` | opening, draining, closing |
+//! | `queues`, `serial` | runnable tasks, in parallel and in one-thread modes |
+//! | `worker`, `sleep`, `asymmetric` | the worker's loop; going to sleep and waking |
+//! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
+//! | `wait`, `hold` | waiting for tokens and for data |
+//! | `gang` | bodies that hold several workers |
+//! | `batch`, `records`, `stuck`, `fork` | one idea each |
+
+mod allowance;
+pub(crate) mod asymmetric;
+pub(crate) mod batch;
+pub(crate) mod blocked;
+pub(crate) mod body;
+mod cgroup;
+pub(crate) mod config;
+mod cpuset;
+mod environment;
+pub(crate) mod fork;
+pub(crate) mod gang;
+pub(crate) mod hold;
+pub(crate) mod home;
+mod hooks;
+pub(crate) mod open;
+mod openmp;
+pub(crate) mod queues;
+#[cfg(test)]
+mod recorded;
+pub(crate) mod records;
+pub(crate) mod runtime;
+pub(crate) mod seat;
+pub(crate) mod serial;
+pub(crate) mod sleep;
+pub(crate) mod stuck;
+mod thread;
+pub(crate) mod threads;
+mod topology;
+pub(crate) mod wait;
+pub(crate) mod worker;

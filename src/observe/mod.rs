@@ -1,0 +1,5 @@
+//! Explaining: logs, counters, dumps of the live graph.
+
+pub(crate) mod dump;
+pub(crate) mod log;
+pub(crate) mod stats;

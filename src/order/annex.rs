@@ -1,0 +1,131 @@
+//! What few tasks need, beside their node: a place, a group, a parent, more
+//! than four accesses, a copied argument, private copies, children.
+
+use core::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::failure::SpreadMap;
+use super::reduce::ReduceRun;
+use super::slab::Vacant;
+use super::timeline::Timeline;
+use crate::abi::types::{norn_complete_fn, norn_place};
+
+/// An access beyond those in the node.
+pub(crate) struct MoreAccess {
+    pub(crate) datum: u32,
+    pub(crate) epoch: u32,
+    pub(crate) meta: u32,
+}
+
+/// A private copy of a datum under REDUCE.
+pub(crate) struct PrivateCopy {
+    pub(crate) datum: u32,
+    pub(crate) run: Arc<ReduceRun>,
+    /// Which member of the run this is.
+    pub(crate) member: u64,
+    /// Made when the body starts.
+    pub(crate) memory: Option<Box<[u64]>>,
+}
+
+/// Timelines inside a task's accesses, for its children. Under the placing lock.
+pub(crate) type Domain = SpreadMap<u32, Timeline>;
+
+/// Content of an annex. Owned like the plain fields of its node, except `domain`.
+#[derive(Default)]
+pub(crate) struct AnnexBody {
+    pub(crate) place: norn_place,
+    pub(crate) cpus: i32,
+    pub(crate) copied_argument: [u64; 8],
+    pub(crate) more: Vec<MoreAccess>,
+    /// Reserved places that this task fills.
+    pub(crate) fills: Vec<u32>,
+    pub(crate) copies: Vec<PrivateCopy>,
+    /// The reduction a COMBINE node finishes.
+    pub(crate) reduction: Option<Arc<ReduceRun>>,
+    /// Function of a CALLBACK node.
+    pub(crate) callback: norn_complete_fn,
+    /// Token a CALLBACK node speaks of.
+    pub(crate) subject: u64,
+}
+
+/// A slot of the slab of annexes.
+#[derive(Default)]
+pub(crate) struct Annex {
+    /// Node of the parent, 0 if the task is no child. Read by reports at any time.
+    pub(crate) parent: AtomicU32,
+    /// Group, 0 if none.
+    pub(crate) group: AtomicU32,
+    /// Task that fills this place. Read by reports at any time.
+    pub(crate) filled_by: AtomicU32,
+    /// Task that holds this place (an acquire inside a body), 0 if an application thread does.
+    pub(crate) held_by: AtomicU32,
+    body: UnsafeCell<Option<Box<AnnexBody>>>,
+    domain: UnsafeCell<Option<Box<Domain>>>,
+}
+
+// SAFETY: zero is None for both boxes (guaranteed null-pointer layout of
+// Option<Box>) and valid for the atomics. A vacant slot holds no box, see `clear`.
+unsafe impl Vacant for Annex {}
+// SAFETY: `body` is used only by the node's present owner and `domain` only
+// under the placing lock; both hand over through synchronising operations.
+unsafe impl Sync for Annex {}
+
+impl Annex {
+    /// Makes a vacant slot ready for use.
+    pub(crate) fn occupy(&self) {
+        self.parent.store(0, Ordering::Relaxed);
+        self.group.store(0, Ordering::Relaxed);
+        self.filled_by.store(0, Ordering::Relaxed);
+        self.held_by.store(0, Ordering::Relaxed);
+        // SAFETY: a vacant slot has no other user.
+        unsafe {
+            match &mut *self.body.get() {
+                Some(body) => {
+                    body.place = norn_place::default();
+                    body.cpus = 0;
+                }
+                empty => *empty = Some(Box::default()),
+            }
+        }
+    }
+
+    /// The content.
+    ///
+    /// # Safety
+    /// The caller is the present owner of the annex's node, and drops the reference before it hands the node on.
+    #[allow(clippy::mut_from_ref)] // exclusive by ownership of the node, not by borrow
+    #[inline(always)]
+    pub(crate) unsafe fn body(&self) -> &mut AnnexBody {
+        // SAFETY: the caller promises exclusive use; `occupy` made the box.
+        unsafe { (*self.body.get()).get_or_insert_with(Box::default) }
+    }
+
+    /// The children's timelines, made when first asked for.
+    ///
+    /// # Safety
+    /// The caller holds the placing lock and drops the reference before it gives the lock back.
+    #[allow(clippy::mut_from_ref)] // exclusive by the placing lock
+    pub(crate) unsafe fn domain(&self) -> &mut Option<Box<Domain>> {
+        // SAFETY: the caller holds the lock that guards it.
+        unsafe { &mut *self.domain.get() }
+    }
+
+    /// Empties the slot before it is given back.
+    ///
+    /// # Safety
+    /// The caller is the last owner of the annex's node.
+    pub(crate) unsafe fn clear(&self) {
+        // SAFETY: the caller promises exclusive use.
+        unsafe {
+            if let Some(body) = &mut *self.body.get() {
+                body.more.clear();
+                body.fills.clear();
+                body.copies.clear();
+                body.reduction = None;
+                body.callback = None;
+            }
+            *self.domain.get() = None;
+        }
+    }
+}

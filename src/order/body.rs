@@ -1,0 +1,241 @@
+//! The start of bodies, their holds, and promises.
+
+use std::sync::atomic::Ordering;
+
+use super::graph::Graph;
+use super::lane::{Ending, Lane};
+use super::node::{BODY_SHARE, flag, kind};
+use super::submit::invalid;
+use super::token::Token;
+use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE};
+use crate::abi::types::norn_complete_fn;
+use crate::error::{Error, Result};
+
+/// What to do with a runnable node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Begin {
+    /// Run its body; the caller owns it now.
+    Run,
+    /// Nothing: it waits for COMMUTE data, or was cancelled.
+    Skip,
+}
+
+/// Ceiling on holds of one task.
+const MAX_HOLDS: u32 = 1 << 30;
+
+impl Graph {
+    /// Claims a runnable node for its body. What follows is in the lane's ripple.
+    #[inline]
+    pub(crate) fn begin_body(&self, lane: &mut Lane, index: u32) -> Begin {
+        let node = self.nodes.get(index);
+        let state = node.load_state();
+        let waits_for_turn =
+            state & (flag::COMMUTES | flag::GRANTED | flag::CANCELLED) == flag::COMMUTES;
+        if waits_for_turn && !self.take_commute_turns(index) {
+            return Begin::Skip;
+        }
+        let before = node.set(flag::STARTED);
+        if before & flag::CANCELLED != 0 {
+            if before & flag::COMMUTES != 0 {
+                for key in self.commute_keys(index) {
+                    self.release_commute(lane, index, key);
+                }
+            }
+            self.bury_cancelled(lane, index, before);
+            return Begin::Skip;
+        }
+        Begin::Run
+    }
+
+    /// Takes all COMMUTE data of a node, or queues it.
+    fn take_commute_turns(&self, index: u32) -> bool {
+        let keys = self.commute_keys(index);
+        let mut commutes = self.commutes.lock();
+        // Set before it can be granted by another thread, which clears it.
+        self.nodes.get(index).set(flag::QUEUED_COMMUTE);
+        match commutes.acquire(index, &keys) {
+            Ok(()) => {
+                self.nodes.get(index).clear(flag::QUEUED_COMMUTE);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    /// Adds holds to the running body.
+    pub(crate) fn hold(&self, body: u32, holds: u32) -> Result<()> {
+        let node = self.nodes.get(body);
+        let now = node.holds.load(Ordering::Relaxed) & !BODY_SHARE;
+        if holds == 0 || holds > MAX_HOLDS || now + holds > MAX_HOLDS {
+            return Err(invalid(format!("k is {holds}, with {now} holds already")));
+        }
+        node.holds.fetch_add(holds, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes holds off a task, from any thread.
+    pub(crate) fn unhold(&self, lane: &mut Lane, token: Token, holds: u32) -> Result<()> {
+        let too_many = || {
+            Error::new(
+                NORN_E_STATE,
+                format!("the task has fewer than {holds} holds"),
+            )
+        };
+        let Some((index, node)) = self.live_node(token)? else {
+            return Err(too_many());
+        };
+        if holds == 0 {
+            return Err(invalid("k is 0"));
+        }
+        let Some(pin) = self.observers.pin(token, node) else {
+            return Err(too_many());
+        };
+        if node.kind() != kind::TASK {
+            return Err(Error::new(NORN_E_INVALID, "the token is no task"));
+        }
+        let left = node
+            .holds
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
+                ((now & !BODY_SHARE) >= holds).then(|| now - holds)
+            })
+            .map_err(|_| too_many())?
+            - holds;
+        drop(pin);
+        if left == 0 {
+            self.complete_ended(lane, index);
+        }
+        Ok(())
+    }
+
+    /// Completes a promise.
+    pub(crate) fn keep_promise(
+        &self,
+        lane: &mut Lane,
+        token: Token,
+        failure: Option<(i32, &str)>,
+    ) -> Result<()> {
+        let not_open = || {
+            Error::new(
+                NORN_E_STATE,
+                format!(
+                    "token {:#x} is complete: a promise is kept or broken once",
+                    token.0
+                ),
+            )
+        };
+        let Some((index, node)) = self.live_node(token)? else {
+            return Err(not_open());
+        };
+        let Some(pin) = self.observers.pin(token, node) else {
+            return Err(not_open());
+        };
+        if node.kind() != kind::PROMISE {
+            return Err(Error::new(
+                NORN_E_INVALID,
+                format!("token {:#x} is no promise", token.0),
+            ));
+        }
+        if node.set(flag::STARTED) & (flag::STARTED | flag::CANCELLED) != 0 {
+            return Err(not_open());
+        }
+        drop(pin);
+        let ending = match failure {
+            None => Ending::Success,
+            Some((code, text)) => Ending::Failed(self.new_cause(
+                lane,
+                index,
+                crate::abi::status::NORN_E_TASK_FAILED,
+                code,
+                "promise",
+                text,
+            )),
+        };
+        lane.ripple.endings.push((index, ending));
+        Ok(())
+    }
+
+    /// A node that calls `call` when `token` has completed.
+    pub(crate) fn new_callback(
+        &self,
+        lane: &mut Lane,
+        token: Token,
+        call: norn_complete_fn,
+        argument: usize,
+    ) -> Result<()> {
+        self.live_node(token)?;
+        let index =
+            self.new_internal(lane, kind::CALLBACK | super::graph::ALWAYS | flag::COUNTED)?;
+        let node = self.nodes.get(index);
+        let odd = self.phase.load(Ordering::Relaxed) & 1 != 0;
+        if odd {
+            node.set(flag::ODD_PHASE);
+        }
+        // SAFETY: the node is not let go yet, so it is ours.
+        let content = unsafe { self.annex_of(lane, index)?.body() };
+        content.callback = call;
+        content.subject = token.0;
+        node.argument.store(argument, Ordering::Relaxed);
+        let mut joiner = super::timeline::Joiner::new(self, index);
+        joiner.wait_for(
+            lane,
+            token,
+            super::timeline::Room::Record,
+            super::node::meta::EXPLICIT,
+        )?;
+        super::lane::count(&lane.counters.submitted[usize::from(odd)], 1);
+        joiner.let_go(lane);
+        Ok(())
+    }
+
+    /// Opens a group, a member of `parent` if that is given.
+    pub(crate) fn open_group(
+        &self,
+        lane: &mut Lane,
+        body: u32,
+        name: *const core::ffi::c_char,
+        parent: u64,
+    ) -> Result<(u64, Token)> {
+        self.check_open(body != 0)?;
+        let parent = if parent == 0 {
+            0
+        } else {
+            self.groups.lock().resolve(self.id, parent)?
+        };
+        let done = self.take_node(lane, kind::GROUP)?;
+        let node = self.nodes.get(done);
+        node.set_name_priority(name, 0);
+        let token = node.token(self.id, done);
+        if parent != 0 {
+            let annex = self.annex_of(lane, done)?;
+            let joined = self
+                .groups
+                .lock()
+                .join(parent, token, false, |token| self.is_complete(token));
+            if let Err(error) = joined {
+                self.free_node(lane, done);
+                return Err(error);
+            }
+            annex.group.store(parent, Ordering::Release);
+        }
+        let mut groups = self.groups.lock();
+        let group = groups.open(done);
+        Ok((groups.handle(self.id, group), token))
+    }
+
+    /// Closes a group to members from outside.
+    pub(crate) fn close_group(&self, lane: &mut Lane, handle: u64) -> Result<()> {
+        let ended = {
+            let mut groups = self.groups.lock();
+            let group = groups.resolve(self.id, handle).map_err(|error| {
+                if error.status() == crate::abi::status::NORN_E_CLOSED {
+                    Error::new(NORN_E_STATE, "the group was closed before")
+                } else {
+                    error
+                }
+            })?;
+            groups.close(group)?
+        };
+        self.end_group(lane, ended);
+        Ok(())
+    }
+}

@@ -1,0 +1,527 @@
+//! Completion, and everything that follows from it.
+//!
+//! `settle` draws all consequences of what a lane's ripple holds: nodes that
+//! arrive, nodes that end. It works on lists, never by recursion, so that
+//! neither a chain of ten million failures nor a deep graph uses stack.
+
+use core::ffi::c_void;
+use std::sync::atomic::Ordering;
+
+use super::epoch::Drained;
+use super::graph::Graph;
+use super::group::Ended;
+use super::lane::{Ending, Lane, count};
+use super::node::{
+    BODY_SHARE, CANCEL_MARK, DATA_MASK, DATA_UNIT, INLINE_SLOTS, LinkId, LinkPlace, Node,
+    Successors, flag, kind, meta,
+};
+use super::timeline::unit_of;
+use super::token::Token;
+use crate::abi::status::{NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_TASK_FAILED};
+use crate::abi::types::NORN_WRITE;
+
+/// Which successors to release.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    All,
+    /// Those of explicit edges; the others wait until the node's own data predecessors are done.
+    ExplicitOnly,
+}
+
+impl Graph {
+    /// Draws all consequences of the lane's ripple. What may run is in `ripple.runnable` afterwards.
+    #[inline]
+    pub(crate) fn settle(&self, lane: &mut Lane) {
+        loop {
+            if let Some((index, ending)) = lane.ripple.endings.pop() {
+                self.complete(lane, index, ending);
+            } else if let Some(index) = lane.ripple.arrivals.pop() {
+                self.arrive(lane, index);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// A node's last predecessor was satisfied.
+    #[inline]
+    fn arrive(&self, lane: &mut Lane, index: u32) {
+        let node = self.nodes.get(index);
+        let state = node.load_state();
+        if state & flag::CANCELLED != 0 {
+            self.bury_cancelled(lane, index, node.set(flag::STARTED));
+            return;
+        }
+        let cause = node.cause.load(Ordering::Relaxed);
+        match state & kind::MASK {
+            kind::TASK | kind::COMBINE | kind::CALLBACK => {
+                if cause != 0 && state & flag::RUN_ALWAYS == 0 {
+                    let before = node.set(flag::STARTED);
+                    if before & flag::CANCELLED != 0 {
+                        self.bury_cancelled(lane, index, before);
+                    } else {
+                        lane.ripple.endings.push((index, Ending::Propagated(cause)));
+                    }
+                } else {
+                    lane.ripple.runnable.push(index);
+                }
+            }
+            kind::GATE => lane.ripple.endings.push((index, propagated(cause))),
+            kind::PLACE => self.arrive_place(lane, index, cause),
+            // A declared token, promise or group is completed by its owner, and
+            // arrives here only when it was cancelled (above).
+            _ => {}
+        }
+    }
+
+    /// A place has been reached in its timelines.
+    fn arrive_place(&self, lane: &mut Lane, index: u32, cause: u32) {
+        let node = self.nodes.get(index);
+        let before = node.state.fetch_or(flag::ARRIVED, Ordering::SeqCst);
+        if before & flag::FILLED != 0 {
+            let filler = self
+                .annex(node)
+                .map_or(0, |annex| annex.filled_by.load(Ordering::Relaxed));
+            if filler != 0 {
+                let overwrites = node.argument.load(Ordering::Relaxed) == NORN_WRITE as usize;
+                if cause != 0 && !overwrites {
+                    self.nodes.get(filler).doom(cause);
+                }
+                self.satisfy(lane, filler, DATA_UNIT);
+            }
+        }
+        if before & flag::ABANDONED != 0 {
+            lane.ripple.endings.push((index, propagated(cause)));
+        }
+    }
+
+    /// One predecessor of a node is satisfied.
+    #[inline(always)]
+    pub(crate) fn satisfy(&self, lane: &mut Lane, index: u32, unit: u64) {
+        let node = self.nodes.get(index);
+        let left = node
+            .pending
+            .fetch_sub(unit, Ordering::AcqRel)
+            .wrapping_sub(unit);
+        if left == 0 {
+            lane.ripple.arrivals.push(index);
+        } else if unit == DATA_UNIT && left & (DATA_MASK | CANCEL_MARK) == CANCEL_MARK {
+            self.release_cancelled(lane, index);
+        }
+    }
+
+    /// Satisfies the node that waited for an epoch.
+    fn epoch_ended(&self, lane: &mut Lane, epoch: u32, end: Drained) {
+        self.epochs.give(&mut lane.epochs, epoch);
+        if end.cause != 0 {
+            self.nodes.get(end.waiter).doom(end.cause);
+        }
+        self.satisfy(lane, end.waiter, DATA_UNIT);
+    }
+
+    /// Completes a node whose STARTED flag (or kind) makes the caller its only owner.
+    #[inline]
+    fn complete(&self, lane: &mut Lane, index: u32, ending: Ending) {
+        let node = self.nodes.get(index);
+        let state = node.load_state();
+        let mut ending = ending;
+        self.destroy_argument(node);
+        let has_annex = node.annex.load(Ordering::Relaxed) != 0;
+        if has_annex {
+            ending = self.end_domain(lane, node, ending);
+        }
+        self.release_accesses(lane, index, ending);
+        if has_annex {
+            self.end_fills(lane, node, ending);
+        }
+        let late = self.end_token(lane, index, ending, Links::All);
+        debug_assert_eq!(late, LinkId::NONE);
+        if state & flag::COUNTED != 0 {
+            self.count_ending(lane, state, ending);
+        }
+        if has_annex {
+            self.leave_family(lane, node, state, ending);
+        }
+        if state & kind::MASK == kind::COMBINE {
+            self.combining.fetch_sub(1, Ordering::SeqCst);
+        }
+        self.free_node(lane, index);
+    }
+
+    /// Runs the application's destructor of the argument, once.
+    #[inline]
+    pub(crate) fn destroy_argument(&self, node: &Node) {
+        let destroy = node.destroy.load(Ordering::Relaxed);
+        if destroy != 0 {
+            node.destroy.store(0, Ordering::Relaxed);
+            let argument = node.argument.load(Ordering::Relaxed) as *mut c_void;
+            // SAFETY: the number came from a `norn_drop_fn` at submit, and the application promised that it
+            // fits the argument. The node's only owner calls it once.
+            unsafe {
+                let destroy: unsafe extern "C" fn(*mut c_void) = core::mem::transmute(destroy);
+                destroy(argument);
+            }
+        }
+    }
+
+    /// Ends the accesses of a node: epochs, COMMUTE turns, private copies that were not deposited.
+    #[inline]
+    pub(crate) fn release_accesses(&self, lane: &mut Lane, index: u32, ending: Ending) {
+        let node = self.nodes.get(index);
+        let state = node.load_state();
+        for slot in &node.slots[..Node::slots_in(state).min(INLINE_SLOTS)] {
+            let epoch = slot.epoch.load(Ordering::Relaxed);
+            if epoch != 0 {
+                let bits = slot.meta.load(Ordering::Relaxed);
+                self.leave_epoch(lane, epoch, bits, ending);
+            }
+        }
+        if state & (flag::MORE_ACCESSES | flag::COMMUTES) != 0 {
+            self.release_special(lane, index, state, ending);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn leave_epoch(&self, lane: &mut Lane, epoch: u32, bits: u32, ending: Ending) {
+        let cause = if bits & meta::WRITES != 0 {
+            ending.cause()
+        } else {
+            0
+        };
+        if let Some(end) = self.epochs.get(epoch).leave(cause) {
+            self.epoch_ended(lane, epoch, end);
+        }
+    }
+
+    fn release_special(&self, lane: &mut Lane, index: u32, state: u32, ending: Ending) {
+        let node = self.nodes.get(index);
+        if state & flag::COMMUTES != 0 {
+            for key in self.commute_keys(index) {
+                self.release_commute(lane, index, key);
+            }
+        }
+        if state & flag::MORE_ACCESSES != 0
+            && let Some(annex) = self.annex(node)
+        {
+            // SAFETY: the caller owns the node.
+            for more in &unsafe { annex.body() }.more {
+                if more.epoch != 0 && more.meta & meta::RELEASED == 0 {
+                    self.leave_epoch(lane, more.epoch, more.meta, ending);
+                }
+            }
+        }
+    }
+
+    /// Hands a COMMUTE datum to the next who can take it.
+    pub(crate) fn release_commute(&self, lane: &mut Lane, index: u32, key: u64) {
+        let mut granted = Vec::new();
+        self.commutes
+            .lock()
+            .release(index, key, |queued| self.commute_keys(queued), &mut granted);
+        for next in granted {
+            let node = self.nodes.get(next);
+            node.set(flag::GRANTED);
+            node.clear(flag::QUEUED_COMMUTE);
+            lane.ripple.runnable.push(next);
+        }
+    }
+
+    /// What a node must hold alone before its body starts.
+    pub(crate) fn commute_keys(&self, index: u32) -> Vec<u64> {
+        let node = self.nodes.get(index);
+        let domain = if node.has(flag::CHILD) {
+            self.annex(node)
+                .map_or(0, |annex| annex.parent.load(Ordering::Relaxed))
+        } else {
+            0
+        };
+        let mut keys = Vec::new();
+        self.for_each_access(index, |datum, bits, _| {
+            if bits & meta::MODE == crate::abi::types::NORN_COMMUTE as u32
+                && bits & meta::RELEASED == 0
+            {
+                keys.push(super::commute::key(domain, datum));
+            }
+        });
+        keys
+    }
+
+    /// Ends the timelines of a node's children. A datum that the last writing child left failed fails the
+    /// parent too: its declared result does not exist.
+    fn end_domain(&self, lane: &mut Lane, node: &Node, ending: Ending) -> Ending {
+        let Some(annex) = self.annex(node) else {
+            return ending;
+        };
+        let data = self.data.lock();
+        // SAFETY: the placing lock is held.
+        let Some(mut domain) = unsafe { annex.domain() }.take() else {
+            return ending;
+        };
+        let mut cause = 0;
+        let mut data_indices: Vec<u32> = domain.keys().copied().collect();
+        data_indices.sort_unstable();
+        for datum in data_indices {
+            if let Some(timeline) = domain.get_mut(&datum) {
+                if cause == 0 && !timeline.writer.is_zero() {
+                    cause = self.failures.cause_of(timeline.writer);
+                }
+                timeline.retire(self, lane);
+            }
+        }
+        drop(data);
+        if ending == Ending::Success && cause != 0 {
+            Ending::Propagated(cause)
+        } else {
+            ending
+        }
+    }
+
+    /// Completes the reserved places that a task filled.
+    pub(crate) fn end_fills(&self, lane: &mut Lane, node: &Node, ending: Ending) {
+        let Some(annex) = self.annex(node) else {
+            return;
+        };
+        // SAFETY: the caller owns the node.
+        let fills = &unsafe { annex.body() }.fills;
+        for place in fills.iter().rev() {
+            let ended = self.nodes.get(*place).set(flag::STARTED);
+            if ended & flag::STARTED == 0 {
+                lane.ripple
+                    .endings
+                    .push((*place, propagated(ending.cause())));
+            }
+        }
+    }
+
+    /// Moves the token on and releases those that waited for it. Returns the links kept for later.
+    #[inline]
+    pub(crate) fn end_token(
+        &self,
+        lane: &mut Lane,
+        index: u32,
+        ending: Ending,
+        which: Links,
+    ) -> LinkId {
+        let node = self.nodes.get(index);
+        let cause = ending.cause();
+        let now = node.load_successors();
+        if cause != 0 {
+            let token = Token::new(self.id, index, now.generation());
+            self.failures
+                .insert(token, cause, matches!(ending, Ending::Propagated(_)));
+        }
+        // EVER_FAILED is written by the completer alone and the generation too, so both are still as
+        // loaded; the head and OBSERVED come out of the swap.
+        let next = now.moved_on(cause != 0);
+        let taken = Successors(node.successors.swap(next.0, Ordering::AcqRel));
+        let kept = self.release_links(lane, taken.head(), cause, which);
+        if taken.is_observed() {
+            let token = Token::new(self.id, index, taken.generation());
+            for observer in self.observers.take(token) {
+                observer.notify();
+            }
+        }
+        kept
+    }
+
+    /// Satisfies the consumers in a list of links.
+    #[inline]
+    pub(crate) fn release_links(
+        &self,
+        lane: &mut Lane,
+        first: LinkId,
+        cause: u32,
+        which: Links,
+    ) -> LinkId {
+        let mut link = first;
+        let mut kept = LinkId::NONE;
+        while link != LinkId::NONE {
+            let (next, consumer, bits, record) = match link.place() {
+                LinkPlace::Slot { consumer, slot } => {
+                    let slot = &self.nodes.get(consumer).slots[slot];
+                    (
+                        slot.next.load(Ordering::Relaxed),
+                        consumer,
+                        slot.meta.load(Ordering::Relaxed),
+                        None,
+                    )
+                }
+                LinkPlace::Record(index) => {
+                    let record = self.links.get(index);
+                    (
+                        record.next.load(Ordering::Relaxed),
+                        record.consumer.load(Ordering::Relaxed),
+                        record.meta.load(Ordering::Relaxed),
+                        Some(index),
+                    )
+                }
+            };
+            if which == Links::ExplicitOnly && bits & meta::EXPLICIT == 0 {
+                self.set_next(link, kept);
+                kept = link;
+            } else {
+                if let Some(index) = record {
+                    self.links.give(&mut lane.links, index);
+                }
+                if cause != 0 && bits & meta::PROPAGATES != 0 {
+                    self.nodes.get(consumer).doom(cause);
+                }
+                self.satisfy(lane, consumer, unit_of(bits));
+            }
+            link = LinkId(next);
+        }
+        kept
+    }
+
+    pub(crate) fn set_next(&self, link: LinkId, next: LinkId) {
+        match link.place() {
+            LinkPlace::Slot { consumer, slot } => &self.nodes.get(consumer).slots[slot].next,
+            LinkPlace::Record(index) => &self.links.get(index).next,
+        }
+        .store(next.0, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn count_ending(&self, lane: &Lane, state: u32, ending: Ending) {
+        match ending {
+            Ending::Success => {}
+            Ending::Failed(cause) => match self.failures.cause(cause).status {
+                NORN_E_CANCELLED | NORN_E_CLOSED => count(&lane.counters.cancelled, 1),
+                _ => count(&lane.counters.failed, 1),
+            },
+            Ending::Propagated(_) => count(&lane.counters.propagated, 1),
+        }
+        let phase = usize::from(state & flag::ODD_PHASE != 0);
+        count(&lane.counters.completed[phase], 1);
+    }
+
+    /// Tells group and parent.
+    fn leave_family(&self, lane: &mut Lane, node: &Node, state: u32, ending: Ending) {
+        let Some(annex) = self.annex(node) else {
+            return;
+        };
+        let group = annex.group.load(Ordering::Relaxed);
+        if group != 0 {
+            let ended = self.groups.lock().leave(group, ending.cause());
+            self.end_group(lane, ended);
+        }
+        if state & flag::CHILD != 0 {
+            let parent = annex.parent.load(Ordering::Relaxed);
+            self.drop_holds(lane, parent, 1);
+        }
+    }
+
+    /// Completes the `done` token of a group that has ended.
+    pub(crate) fn end_group(&self, lane: &mut Lane, ended: Option<Ended>) {
+        if let Some(ended) = ended
+            && self.nodes.get(ended.done).set(flag::STARTED) & flag::STARTED == 0
+        {
+            lane.ripple
+                .endings
+                .push((ended.done, propagated(ended.cause)));
+        }
+    }
+
+    /// Takes holds off a node; the last one completes it.
+    pub(crate) fn drop_holds(&self, lane: &mut Lane, index: u32, holds: u32) {
+        let node = self.nodes.get(index);
+        if node.holds.fetch_sub(holds, Ordering::AcqRel) == holds {
+            self.complete_ended(lane, index);
+        }
+    }
+
+    /// The body has ended and the last hold is gone.
+    pub(crate) fn complete_ended(&self, lane: &mut Lane, index: u32) {
+        let ending = self.own_ending(self.nodes.get(index));
+        lane.ripple.endings.push((index, ending));
+    }
+
+    /// How a node ends by its own `cause`, which its body's end has set.
+    fn own_ending(&self, node: &Node) -> Ending {
+        match node.cause.load(Ordering::Relaxed) {
+            0 => Ending::Success,
+            cause => Ending::Failed(cause),
+        }
+    }
+
+    /// A body has ended. `failure`: its code and text, if it failed.
+    #[inline]
+    pub(crate) fn end_body(&self, lane: &mut Lane, index: u32, failure: Option<(i32, &str)>) {
+        let node = self.nodes.get(index);
+        let cause = match failure {
+            None => 0,
+            Some((code, text)) => {
+                self.new_cause(lane, index, NORN_E_TASK_FAILED, code, "body", text)
+            }
+        };
+        // A RUN_ALWAYS task ends by its own result, not by its predecessors'.
+        node.cause.store(cause, Ordering::Relaxed);
+        if node.annex.load(Ordering::Relaxed) != 0 {
+            self.end_body_with_annex(lane, index, cause);
+        }
+        // Only this thread adds to the holds while the body runs, so reading the bare share means nobody
+        // else can complete the node.
+        if node.holds.load(Ordering::Acquire) == BODY_SHARE {
+            lane.ripple.endings.push((index, self.own_ending(node)));
+        } else {
+            node.set(flag::ENDED);
+            self.drop_holds(lane, index, BODY_SHARE);
+        }
+    }
+
+    fn end_body_with_annex(&self, lane: &mut Lane, index: u32, cause: u32) {
+        let node = self.nodes.get(index);
+        let Some(annex) = self.annex(node) else {
+            return;
+        };
+        if node.has(flag::REDUCES) {
+            // SAFETY: the body has just ended on this thread, which owns the node.
+            for copy in unsafe { annex.body() }.copies.drain(..) {
+                if let (0, Some(memory)) = (cause, copy.memory) {
+                    copy.run.deposit(copy.member, memory);
+                }
+            }
+        }
+        let _data = self.data.lock();
+        // SAFETY: the placing lock is held.
+        if let Some(domain) = unsafe { annex.domain() } {
+            let mut data_indices: Vec<u32> = domain.keys().copied().collect();
+            data_indices.sort_unstable();
+            for datum in data_indices {
+                let Some(timeline) = domain.get_mut(&datum) else {
+                    continue;
+                };
+                if timeline.run == super::timeline::Run::Reduce
+                    || timeline.run == super::timeline::Run::Commute
+                {
+                    // The parent must outlive the combining, and see a failed member.
+                    if timeline
+                        .close_unless(self, lane, super::timeline::Run::Readers)
+                        .is_ok()
+                        && !self.is_complete(timeline.writer)
+                    {
+                        self.hold_for(lane, index, timeline.writer);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes `parent` wait for an internal node as for a child.
+    fn hold_for(&self, lane: &mut Lane, parent: u32, token: Token) {
+        let child = self.nodes.get(token.index());
+        if let Ok(annex) = self.annex_of(lane, token.index()) {
+            annex.parent.store(parent, Ordering::Release);
+            self.nodes.get(parent).holds.fetch_add(1, Ordering::Relaxed);
+            child.set(flag::CHILD);
+        }
+    }
+}
+
+pub(crate) fn propagated(cause: u32) -> Ending {
+    if cause == 0 {
+        Ending::Success
+    } else {
+        Ending::Propagated(cause)
+    }
+}

@@ -1,0 +1,391 @@
+//! The deadlock search: who waits for whom, followed forward.
+//!
+//! A cycle can only be closed where something is made to wait late: a declared
+//! token is bound, an edge is added to a held or declared one, a body awaits, or a
+//! task queues for COMMUTE data. At these places the search starts from the node
+//! whose end the new wait delays, and looks for the node it would wait for. It costs
+//! the size of the part of the graph that hangs on the start node, and is skipped
+//! where that is empty or where the other side cannot be waiting for anything.
+//!
+//! The search runs under the placing lock, so timelines, annex lists and places
+//! stand still. Nodes may still complete: after each list is read, the node's
+//! generation is looked at again, and if it has moved on the list is dropped
+//! (a completed node delays nobody).
+
+use std::sync::atomic::Ordering;
+
+use super::datum::DataTable;
+use super::failure::SpreadMap;
+use super::graph::Graph;
+use super::lane::Lane;
+use super::node::{BODY_SHARE, GUARD, LinkId, LinkPlace, flag, kind, meta};
+use super::token::Token;
+use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_INVALID, NORN_E_WOULD_DEADLOCK};
+use crate::abi::types::{NORN_READ, norn_token};
+use crate::error::{Error, Result};
+
+/// Nodes that cannot end before the start node, each with the node through which it was found.
+pub(crate) struct Cone {
+    start: u32,
+    found: SpreadMap<u32, u32>,
+}
+
+impl Cone {
+    pub(crate) fn contains(&self, index: u32) -> bool {
+        self.found.contains_key(&index)
+    }
+
+    /// The way from the start node to `index`.
+    fn path(&self, index: u32) -> Vec<u32> {
+        let mut path = vec![index];
+        let mut at = index;
+        while at != self.start {
+            match self.found.get(&at) {
+                Some(previous) => at = *previous,
+                None => break,
+            }
+            path.push(at);
+        }
+        path.reverse();
+        path
+    }
+}
+
+impl Graph {
+    /// Everything that waits, directly or not, for the end of `start`. Under the placing lock.
+    pub(crate) fn cone(&self, start: u32) -> Cone {
+        let mut cone = Cone {
+            start,
+            found: SpreadMap::default(),
+        };
+        cone.found.insert(start, start);
+        let mut stack = vec![start];
+        let mut next = Vec::new();
+        while let Some(index) = stack.pop() {
+            next.clear();
+            self.dependants(index, &mut next);
+            for dependant in &next {
+                if !cone.found.contains_key(dependant) {
+                    cone.found.insert(*dependant, index);
+                    stack.push(*dependant);
+                }
+            }
+        }
+        cone
+    }
+
+    /// Nodes that cannot go on before `index` ends. Under the placing lock.
+    pub(crate) fn dependants(&self, index: u32, into: &mut Vec<u32>) {
+        let node = self.nodes.get(index);
+        let word = node.load_successors();
+        let start = into.len();
+        if node.kind() == kind::FREE {
+            return;
+        }
+        let mut link = word.head();
+        while link != LinkId::NONE {
+            let (next, consumer) = match link.place() {
+                LinkPlace::Slot { consumer, slot } => (
+                    self.nodes.get(consumer).slots[slot]
+                        .next
+                        .load(Ordering::Acquire),
+                    consumer,
+                ),
+                LinkPlace::Record(index) => {
+                    let record = self.links.get(index);
+                    (
+                        record.next.load(Ordering::Acquire),
+                        record.consumer.load(Ordering::Acquire),
+                    )
+                }
+            };
+            if node.load_successors().generation() != word.generation() {
+                into.truncate(start);
+                return;
+            }
+            into.push(self.who_waits(consumer));
+            link = LinkId(next);
+        }
+        self.for_each_access(index, |_, bits, epoch| {
+            if epoch != 0 && bits & meta::RELEASED == 0 {
+                let waiter = self.epochs.get(epoch).waiter();
+                if waiter != 0 {
+                    into.push(self.who_waits(waiter));
+                }
+            }
+        });
+        let token = Token::new(self.id, index, word.generation());
+        if word.is_observed() {
+            into.extend(self.observers.waiting_bodies(token));
+        }
+        if let Some(annex) = self.annex(node) {
+            if node.has(flag::CHILD) {
+                into.push(annex.parent.load(Ordering::Relaxed));
+            }
+            let group = annex.group.load(Ordering::Relaxed);
+            if group != 0 {
+                into.push(self.groups.lock().done(group));
+            }
+            // SAFETY: under the placing lock; `fills` changes under it only.
+            for place in &unsafe { annex.body() }.fills {
+                self.dependants_of_place(*place, into);
+            }
+        }
+        if node.has(flag::COMMUTES) && node.has(flag::STARTED) {
+            for key in self.commute_keys(index) {
+                into.extend(self.commutes.lock().waiting_for(index, key));
+            }
+        }
+        into.retain(|dependant| *dependant != 0);
+        if node.load_successors().generation() != word.generation() {
+            into.truncate(start);
+        }
+    }
+
+    /// Behind a place stands the task that fills it.
+    fn who_waits(&self, consumer: u32) -> u32 {
+        let node = self.nodes.get(consumer);
+        if node.kind() != kind::PLACE {
+            return consumer;
+        }
+        self.annex(node)
+            .map_or(0, |annex| annex.filled_by.load(Ordering::Acquire))
+    }
+
+    /// Those behind a place, who wait for the task that fills it.
+    fn dependants_of_place(&self, place: u32, into: &mut Vec<u32>) {
+        // A place has no annex lists of its own, so this does not go deeper.
+        self.dependants(place, into);
+    }
+
+    /// Refuses to bind `index`, a declared token, to a task whose predecessors wait for it. The accesses are
+    /// in `lane.wanted`. Under the placing lock.
+    pub(crate) fn refuse_cycle(
+        &self,
+        data: &DataTable,
+        index: u32,
+        lane: &mut Lane,
+        parent: u32,
+        after: &[norn_token],
+    ) -> Result<()> {
+        let node = self.nodes.get(index);
+        let word = node.load_successors();
+        if word.head() == LinkId::NONE
+            && !word.is_observed()
+            && node.annex.load(Ordering::Relaxed) == 0
+        {
+            return Ok(());
+        }
+        let explicit: Vec<u32> = after
+            .iter()
+            .map(|token| Token::from(*token))
+            .filter(|token| !self.is_complete(*token) && self.may_wait(token.index()))
+            .map(Token::index)
+            .collect();
+        if explicit.is_empty() && lane.wanted.is_empty() {
+            return Ok(());
+        }
+        let cone = self.cone(index);
+        for predecessor in explicit {
+            if cone.contains(predecessor) {
+                return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(predecessor)));
+            }
+        }
+        for wanted in &lane.wanted {
+            let timeline = if parent == 0 {
+                &data.get(wanted.datum).timeline
+            } else {
+                // SAFETY: the placing lock is held.
+                let domain = self
+                    .annex(self.nodes.get(parent))
+                    .and_then(|annex| unsafe { annex.domain() }.as_ref());
+                match domain.and_then(|domain| domain.get(&wanted.datum)) {
+                    Some(timeline) => timeline,
+                    None => continue,
+                }
+            };
+            let waits_for_members = wanted.mode != NORN_READ as u32
+                || timeline.run == super::timeline::Run::Commute
+                || timeline.run == super::timeline::Run::Reduce;
+            let mut blocker = [timeline.writer, timeline.gate]
+                .into_iter()
+                .find(|token| !self.is_complete(*token) && cone.contains(token.index()))
+                .map(Token::index);
+            if blocker.is_none() && waits_for_members && timeline.epoch != 0 {
+                blocker = cone.found.keys().copied().find(|member| {
+                    let mut is_member = false;
+                    self.for_each_access(*member, |_, _, epoch| {
+                        is_member |= epoch == timeline.epoch
+                    });
+                    is_member
+                });
+            }
+            if let Some(blocker) = blocker {
+                return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(blocker)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses an edge whose target already delays its source. Under the placing lock.
+    fn refuse_edge_cycle(&self, before: Token, after: u32) -> Result<()> {
+        if self.is_complete(before) || !self.may_wait(before.index()) {
+            return Ok(());
+        }
+        let cone = self.cone(after);
+        if cone.contains(before.index()) {
+            return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(before.index())));
+        }
+        Ok(())
+    }
+
+    /// Refuses an untimed await of `token` by a body when the token waits for that body.
+    pub(crate) fn refuse_await_cycle(&self, body: u32, token: Token) -> Result<()> {
+        if self.is_complete(token) {
+            return Ok(());
+        }
+        if token.index() == body {
+            return Err(Error::new(
+                NORN_E_WOULD_DEADLOCK,
+                "the task awaits its own token",
+            ));
+        }
+        if !self.may_wait(token.index()) {
+            return Ok(());
+        }
+        let _data = self.data.lock();
+        let cone = self.cone(body);
+        if !cone.contains(token.index()) || self.is_complete(token) {
+            return Ok(());
+        }
+        let path = cone.path(token.index());
+        // Through another body's await it is a deadlock of several; else the caller waits for itself.
+        let others = path[1..]
+            .iter()
+            .any(|index| self.nodes.get(*index).has(flag::BLOCKED));
+        let status = if others {
+            NORN_E_DEADLOCK
+        } else {
+            NORN_E_WOULD_DEADLOCK
+        };
+        Err(self.cycle_error(status, &path))
+    }
+
+    /// Whether a node can be waiting for anything at this moment.
+    fn may_wait(&self, index: u32) -> bool {
+        let node = self.nodes.get(index);
+        let pending = node.pending.load(Ordering::Acquire);
+        let state = node.load_state();
+        pending & !GUARD != 0
+            || state & kind::MASK == kind::GROUP
+            || state & (flag::BLOCKED | flag::ENDED | flag::QUEUED_COMMUTE) != 0
+            || node.holds.load(Ordering::Acquire) & !BODY_SHARE != 0
+    }
+
+    /// The error that shows a cycle.
+    fn cycle_error(&self, status: i32, path: &[u32]) -> Error {
+        const SHOWN: usize = 12;
+        let mut names: Vec<String> = path
+            .iter()
+            .take(SHOWN)
+            .map(|index| self.label(*index))
+            .collect();
+        if path.len() > SHOWN {
+            names.push(format!("... ({} more)", path.len() - SHOWN));
+        }
+        if let Some(first) = names.first().cloned() {
+            names.push(first);
+        }
+        Error::new(status, format!("cycle: {}", names.join(" -> ")))
+    }
+
+    /// Adds an explicit edge to a declared or held node.
+    pub(crate) fn edge(&self, lane: &mut Lane, before: Token, after: Token) -> Result<()> {
+        if before == after {
+            return Err(Error::new(NORN_E_INVALID, "an edge from a token to itself"));
+        }
+        self.live_node(before)?;
+        let not_open = || {
+            Error::new(
+                crate::abi::status::NORN_E_STATE,
+                format!(
+                    "token {:#x} is neither declared without a task nor held",
+                    after.0
+                ),
+            )
+        };
+        let Some((index, node)) = self.live_node(after)? else {
+            return Err(not_open());
+        };
+        let takes_edges = |state: u32| {
+            let over = flag::BINDING | flag::CANCELLED | flag::STARTED;
+            state & over == 0
+                && (state & kind::MASK == kind::DECLARED
+                    || state & (kind::MASK | flag::HELD) == kind::TASK | flag::HELD)
+        };
+        if !takes_edges(node.load_state()) {
+            return Err(not_open());
+        }
+        // The placing lock makes search and link one step against other late edges.
+        let _data = self.data.lock();
+        self.refuse_edge_cycle(before, index)?;
+        let Some(pin) = self.observers.pin(after, node) else {
+            return Err(not_open());
+        };
+        // The unit comes first: if the node still takes edges after it, whoever lets the node go does so
+        // later and finds the unit, so the node cannot arrive before the edge is satisfied.
+        let unit = super::node::EXPLICIT_UNIT;
+        let held = node.pending.fetch_add(unit, Ordering::AcqRel);
+        let mut linked = Ok(true);
+        let open = takes_edges(node.load_state());
+        if open {
+            let mut joiner = super::timeline::Joiner::new(self, index);
+            linked = joiner.wait_for(
+                lane,
+                before,
+                super::timeline::Room::Record,
+                meta::EXPLICIT | meta::PROPAGATES,
+            );
+            if joiner.units != 0 {
+                // In a list now: the predecessor takes the unit off.
+                drop(pin);
+                super::lane::count(&lane.counters.edges, 1);
+                return Ok(());
+            }
+        }
+        drop(pin);
+        // Satisfied at once, or refused: take the unit back. If the node was let go meanwhile and waits for
+        // nothing else, this subtraction is what makes it arrive.
+        if node.pending.fetch_sub(unit, Ordering::AcqRel) == unit && held != 0 {
+            lane.ripple.arrivals.push(index);
+        }
+        linked?;
+        if open { Ok(()) } else { Err(not_open()) }
+    }
+
+    /// Lets a held task go.
+    pub(crate) fn start(&self, lane: &mut Lane, token: Token) -> Result<()> {
+        let not_held = || {
+            Error::new(
+                crate::abi::status::NORN_E_STATE,
+                format!("token {:#x} is not held", token.0),
+            )
+        };
+        let Some((index, node)) = self.live_node(token)? else {
+            return Err(not_held());
+        };
+        let Some(_pin) = self.observers.pin(token, node) else {
+            return Err(not_held());
+        };
+        node.state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
+                (state & flag::HELD != 0 && state & (flag::CANCELLED | flag::BINDING) == 0)
+                    .then_some(state & !flag::HELD)
+            })
+            .map_err(|_| not_held())?;
+        if node.pending.fetch_sub(GUARD, Ordering::AcqRel) == GUARD {
+            lane.ripple.arrivals.push(index);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,430 @@
+//! The table of data: what is registered, where it lies, how it is split.
+//!
+//! Everything here is under the placing lock: a submission takes its places in
+//! all timelines in one step, so it holds that lock anyway.
+
+use std::alloc::Layout;
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+use super::timeline::Timeline;
+use super::token::{LAST_GENERATION, MAX_INDEX, Token};
+use crate::abi::status::{NORN_E_INVALID, NORN_E_OVERLAP, NORN_E_RESOURCE};
+use crate::abi::types::{
+    NORN_COMMUTE, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE, norn_data, norn_place,
+    norn_reduction,
+};
+use crate::error::{Error, Result};
+
+/// One access of a submission after merging.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) datum: u32,
+    /// One of `NORN_READ`...
+    pub(crate) mode: u32,
+    /// Node of the reserved place that it fills, 0 for none.
+    pub(crate) via: u32,
+}
+
+/// A run of bytes: `rows` rows of `bytes`, `stride` apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    pub(crate) start: usize,
+    pub(crate) bytes: u64,
+    pub(crate) rows: u64,
+    pub(crate) stride: u64,
+}
+
+impl Extent {
+    /// Bytes from the first to the last.
+    pub(crate) fn span(&self) -> Option<u64> {
+        if self.bytes == 0 || self.rows <= 1 {
+            return Some(self.bytes);
+        }
+        (self.rows - 1)
+            .checked_mul(self.stride)?
+            .checked_add(self.bytes)
+    }
+}
+
+/// A registered datum.
+pub(crate) struct Datum {
+    pub(crate) generation: u32,
+    pub(crate) live: bool,
+    pub(crate) timeline: Timeline,
+    pub(crate) memory: Extent,
+    pub(crate) place: norn_place,
+    pub(crate) flags: u32,
+    pub(crate) name: Option<CString>,
+    pub(crate) reduce: norn_reduction,
+    /// Layout of norn's own memory.
+    pub(crate) owned: Option<Layout>,
+    /// Place node that stands for the first writer of an unwritten datum, 0 if none.
+    pub(crate) unwritten: Token,
+    pub(crate) parent: u32,
+    pub(crate) parts: Vec<u32>,
+    pub(crate) is_split: bool,
+    /// An unregister or rebind is waiting; no further accesses.
+    pub(crate) ending: bool,
+}
+
+impl Datum {
+    /// For messages.
+    pub(crate) fn label(&self, index: u32) -> String {
+        match &self.name {
+            Some(name) => format!("datum \"{}\"", name.to_string_lossy()),
+            None => format!("datum #{index}"),
+        }
+    }
+}
+
+/// All data of one runtime.
+#[derive(Default)]
+pub(crate) struct DataTable {
+    data: Vec<Datum>,
+    free: Vec<u32>,
+    /// Start of each datum without NORN_ALIAS that is no piece, to its end and index.
+    occupied: BTreeMap<usize, (usize, u32)>,
+    live: u64,
+}
+
+impl DataTable {
+    /// Number of registered data, pieces included.
+    pub(crate) fn live(&self) -> u64 {
+        self.live
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> &Datum {
+        &self.data[index as usize]
+    }
+
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut Datum {
+        &mut self.data[index as usize]
+    }
+
+    /// How many more data fit.
+    pub(crate) fn len_limit(&self) -> usize {
+        (MAX_INDEX as usize).saturating_sub(self.live as usize)
+    }
+
+    /// Indices of all live data.
+    pub(crate) fn indices(&self) -> impl Iterator<Item = u32> + '_ {
+        (1..self.data.len() as u32).filter(|index| self.get(*index).live)
+    }
+
+    /// Handle of a datum.
+    pub(crate) fn handle(&self, runtime: u32, index: u32) -> norn_data {
+        norn_data {
+            id: Token::new(runtime, index, self.get(index).generation).0,
+        }
+    }
+
+    /// Index of a handle.
+    #[inline(always)]
+    pub(crate) fn resolve(&self, runtime: u32, handle: norn_data) -> Result<u32> {
+        let parts = Token(handle.id);
+        match self.data.get(parts.index() as usize) {
+            Some(datum)
+                if datum.live
+                    && datum.generation == parts.generation()
+                    && parts.runtime() == runtime =>
+            {
+                Ok(parts.index())
+            }
+            _ => Err(not_a_datum(runtime, handle)),
+        }
+    }
+
+    /// Adds a datum and gives its index.
+    pub(crate) fn add(&mut self, datum: Datum, check_overlap: bool) -> Result<u32> {
+        let span = datum.memory.span().ok_or_else(|| {
+            Error::new(
+                NORN_E_INVALID,
+                "the length of the datum exceeds the address space",
+            )
+        })?;
+        let start = datum.memory.start;
+        let end = usize::try_from(span)
+            .ok()
+            .and_then(|span| start.checked_add(span))
+            .ok_or_else(|| {
+                Error::new(
+                    NORN_E_INVALID,
+                    "the length of the datum exceeds the address space",
+                )
+            })?;
+        if check_overlap && end > start {
+            self.check_overlap(start, end, None)?;
+        }
+        if self.data.is_empty() {
+            self.data.push(vacant(0));
+        }
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                if self.data.len() as u64 > u64::from(MAX_INDEX) {
+                    return Err(Error::new(NORN_E_RESOURCE, "2^26 data are registered"));
+                }
+                self.data.push(vacant(0));
+                self.data.len() as u32 - 1
+            }
+        };
+        let generation = self.get(index).generation + 1;
+        *self.get_mut(index) = datum;
+        self.get_mut(index).generation = generation;
+        self.get_mut(index).live = true;
+        self.live += 1;
+        if check_overlap && end > start {
+            self.occupied.insert(start, (end, index));
+        }
+        Ok(index)
+    }
+
+    /// Says which datum overlaps `start..end`, other than `except`.
+    pub(crate) fn check_overlap(
+        &self,
+        start: usize,
+        end: usize,
+        except: Option<u32>,
+    ) -> Result<()> {
+        let before = self.occupied.range(..end).next_back();
+        // Ranges are disjoint, so the last one that starts before `end` is the
+        // only one that can reach past `start`, unless it is the excepted one.
+        let candidates = before
+            .into_iter()
+            .chain(self.occupied.range(..start).next_back());
+        for (_, (other_end, other)) in candidates {
+            if *other_end > start && Some(*other) != except {
+                return Err(Error::new(
+                    NORN_E_OVERLAP,
+                    format!("the memory overlaps {}", self.get(*other).label(*other)),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a datum to other memory.
+    pub(crate) fn rebind(&mut self, index: u32, start: usize, bytes: u64) -> Result<()> {
+        let old = self.get(index).memory.start;
+        let checked = self
+            .occupied
+            .get(&old)
+            .is_some_and(|(_, owner)| *owner == index);
+        let unchecked_before = self.get(index).memory.bytes == 0
+            && self.get(index).flags & crate::abi::types::NORN_ALIAS == 0;
+        let end = usize::try_from(bytes)
+            .ok()
+            .and_then(|bytes| start.checked_add(bytes))
+            .ok_or_else(|| Error::new(NORN_E_INVALID, "bytes exceeds the address space"))?;
+        if (checked || unchecked_before) && end > start {
+            self.check_overlap(start, end, Some(index))?;
+        }
+        if checked {
+            self.occupied.remove(&old);
+        }
+        if (checked || unchecked_before) && end > start {
+            self.occupied.insert(start, (end, index));
+        }
+        self.get_mut(index).memory = Extent {
+            start,
+            bytes,
+            rows: 1,
+            stride: bytes,
+        };
+        Ok(())
+    }
+
+    /// Takes a datum out. Its memory is the caller's to free.
+    pub(crate) fn remove(&mut self, index: u32) -> Datum {
+        let start = self.get(index).memory.start;
+        if self
+            .occupied
+            .get(&start)
+            .is_some_and(|(_, owner)| *owner == index)
+        {
+            self.occupied.remove(&start);
+        }
+        let generation = self.get(index).generation;
+        let removed = core::mem::replace(self.get_mut(index), vacant(generation));
+        self.live -= 1;
+        if generation < LAST_GENERATION {
+            self.free.push(index);
+        }
+        removed
+    }
+
+    /// Takes all data out, when the runtime closes. Generations stay, so that old handles stay invalid.
+    pub(crate) fn remove_all(&mut self) -> Vec<Datum> {
+        let live: Vec<u32> = self.indices().collect();
+        live.into_iter().map(|index| self.remove(index)).collect()
+    }
+
+    /// The data that an access to `index` touches: itself, or all pieces below it.
+    pub(crate) fn leaves(&self, index: u32, into: &mut Vec<u32>) {
+        let mut stack = vec![index];
+        while let Some(index) = stack.pop() {
+            let datum = self.get(index);
+            if datum.is_split {
+                stack.extend(datum.parts.iter().rev());
+            } else {
+                into.push(index);
+            }
+        }
+    }
+
+    /// Whether `ancestor` is `index` or a datum it is a piece of.
+    pub(crate) fn lies_within(&self, mut index: u32, ancestor: u32) -> bool {
+        loop {
+            if index == ancestor {
+                return true;
+            }
+            index = self.get(index).parent;
+            if index == 0 {
+                return false;
+            }
+        }
+    }
+}
+
+fn vacant(generation: u32) -> Datum {
+    Datum {
+        generation,
+        live: false,
+        timeline: Timeline::default(),
+        memory: Extent::default(),
+        place: norn_place::default(),
+        flags: 0,
+        name: None,
+        reduce: norn_reduction {
+            identity: None,
+            combine: None,
+            arg: core::ptr::null_mut(),
+        },
+        owned: None,
+        unwritten: Token::COMPLETE,
+        parent: 0,
+        parts: Vec::new(),
+        is_split: false,
+        ending: false,
+    }
+}
+
+/// A datum that is in no table yet.
+pub(crate) fn unregistered(memory: Extent) -> Datum {
+    Datum {
+        memory,
+        ..vacant(0)
+    }
+}
+
+#[cold]
+fn not_a_datum(runtime: u32, handle: norn_data) -> Error {
+    let why = if handle.id == 0 {
+        "is {0}, which is no datum"
+    } else if Token(handle.id).runtime() != runtime {
+        "belongs to another runtime"
+    } else {
+        "is not a registered datum"
+    };
+    Error::new(NORN_E_INVALID, format!("norn_data {:#x} {why}", handle.id))
+}
+
+/// The mode that covers two accesses of one task to the same datum.
+pub(crate) fn merge_modes(first: u32, second: u32) -> u32 {
+    const READ: u32 = NORN_READ as u32;
+    const COMMUTE: u32 = NORN_COMMUTE as u32;
+    match (first, second) {
+        (a, b) if a == b => a,
+        (READ, COMMUTE) | (COMMUTE, READ) => COMMUTE,
+        // Reading and overwriting, or mixing an order-free mode with another,
+        // needs the datum alone and with its content.
+        _ => NORN_READ_WRITE as u32,
+    }
+}
+
+/// Checks a mode from outside.
+#[inline(always)]
+pub(crate) fn check_mode(mode: i32) -> Result<u32> {
+    match mode {
+        NORN_READ | NORN_WRITE | NORN_READ_WRITE | NORN_COMMUTE | NORN_REDUCE => Ok(mode as u32),
+        _ => Err(Error::new(
+            NORN_E_INVALID,
+            format!("access mode {mode} is none"),
+        )),
+    }
+}
+
+/// Names two runs of bytes that overlap, if any do. Rows of all pieces are laid out and sorted.
+pub(crate) fn find_overlap(pieces: &[Extent]) -> Option<(usize, usize)> {
+    let mut rows: Vec<(u64, u64, usize)> = Vec::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        for row in 0..piece.rows.max(1) {
+            let start = piece.start as u64 + row * piece.stride;
+            rows.push((start, start + piece.bytes, index));
+        }
+    }
+    rows.retain(|(start, end, _)| end > start);
+    rows.sort_unstable();
+    rows.windows(2)
+        .find(|pair| pair[0].1 > pair[1].0)
+        .map(|pair| (pair[0].2, pair[1].2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table_with(ranges: &[(usize, u64)]) -> Result<DataTable> {
+        let mut table = DataTable::default();
+        for (start, bytes) in ranges {
+            let memory = Extent {
+                start: *start,
+                bytes: *bytes,
+                rows: 1,
+                stride: *bytes,
+            };
+            table.add(unregistered(memory), true)?;
+        }
+        Ok(table)
+    }
+
+    #[test]
+    fn touching_ranges_do_not_overlap() {
+        assert!(table_with(&[(100, 10), (110, 10), (90, 10)]).is_ok());
+    }
+
+    #[test]
+    fn every_kind_of_overlap_is_found() {
+        for second in [(95, 10), (105, 10), (100, 10), (90, 30), (102, 3)] {
+            assert!(table_with(&[(100, 10), second]).is_err(), "{second:?}");
+        }
+    }
+
+    #[test]
+    fn a_handle_dies_with_its_datum_and_the_slot_is_used_again() {
+        let mut table = table_with(&[(100, 10)]).unwrap();
+        let handle = table.handle(3, 1);
+        assert_eq!(table.resolve(3, handle).unwrap(), 1);
+        assert!(table.resolve(4, handle).is_err());
+        table.remove(1);
+        assert!(table.resolve(3, handle).is_err());
+        let again = table.add(unregistered(Extent::default()), true).unwrap();
+        assert_eq!(again, 1);
+        assert!(table.resolve(3, handle).is_err());
+    }
+
+    #[test]
+    fn rows_of_two_pieces_may_interleave_but_not_touch() {
+        let column = |start, bytes| Extent {
+            start,
+            bytes,
+            rows: 3,
+            stride: 10,
+        };
+        assert_eq!(find_overlap(&[column(0, 5), column(5, 5)]), None);
+        assert_eq!(find_overlap(&[column(0, 6), column(5, 5)]), Some((0, 1)));
+    }
+}

@@ -1,0 +1,347 @@
+//! The graph of one runtime: all tables of the ordering core, and the small
+//! operations that the other modules build on.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::annex::Annex;
+use super::commute::Commutes;
+use super::datum::DataTable;
+use super::epoch::Epoch;
+use super::failure::{Cause, Failure, Failures};
+use super::group::Groups;
+use super::lane::Lane;
+use super::node::{BODY_SHARE, GUARD, Link, Node, Successors, flag, kind};
+use super::observers::Observers;
+use super::slab::Slab;
+use super::token::{INDEX_BITS, Token};
+use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE, NORN_E_TASK_FAILED, norn_status};
+use crate::error::{Error, Result};
+
+/// See the module's text.
+pub(crate) struct Graph {
+    /// Number of the runtime, the upper bits of its tokens.
+    pub(crate) id: u32,
+    pub(crate) nodes: Slab<Node>,
+    pub(crate) links: Slab<Link>,
+    pub(crate) epochs: Slab<Epoch>,
+    pub(crate) annexes: Slab<Annex>,
+    /// The placing lock: whoever takes places in timelines holds it, so that a submission takes all of
+    /// them in one step.
+    pub(crate) data: Mutex<DataTable>,
+    pub(crate) commutes: Mutex<Commutes>,
+    pub(crate) groups: Mutex<Groups>,
+    pub(crate) failures: Failures,
+    pub(crate) observers: Observers,
+    /// COMMUTE as READ_WRITE.
+    pub(crate) deterministic: AtomicBool,
+    /// Parity of the drain phase that new tasks are counted in.
+    pub(crate) phase: AtomicU32,
+    /// Tasks from outside are refused.
+    pub(crate) sealed: AtomicBool,
+    /// Everything new is refused, but what running tasks need to end.
+    pub(crate) closing: AtomicBool,
+    /// Cancel what has not started: set by a close with NORN_CANCEL.
+    pub(crate) cancelling: AtomicBool,
+    /// COMBINE nodes of closed runs that have not completed; a drain waits for them.
+    pub(crate) combining: AtomicU64,
+}
+
+impl Graph {
+    /// An empty graph for runtime number `id`.
+    pub(crate) fn new(id: u32) -> Self {
+        let limit = 1 << INDEX_BITS;
+        Self {
+            id,
+            nodes: Slab::new(limit),
+            links: Slab::new(1 << 30),
+            epochs: Slab::new(1 << 27),
+            annexes: Slab::new(limit),
+            data: Mutex::new(DataTable::default()),
+            commutes: Mutex::new(Commutes::default()),
+            groups: Mutex::new(Groups::default()),
+            failures: Failures::new(),
+            observers: Observers::new(),
+            deterministic: AtomicBool::new(false),
+            phase: AtomicU32::new(0),
+            sealed: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            cancelling: AtomicBool::new(false),
+            combining: AtomicU64::new(0),
+        }
+    }
+
+    /// Makes the graph ready for another life, with everything completed. Generations go on.
+    pub(crate) fn renew(&self, deterministic: bool) {
+        self.failures.clear();
+        self.deterministic.store(deterministic, Ordering::Relaxed);
+        self.phase.store(0, Ordering::Relaxed);
+        self.sealed.store(false, Ordering::Relaxed);
+        self.cancelling.store(false, Ordering::Relaxed);
+        self.combining.store(0, Ordering::Relaxed);
+        self.closing.store(false, Ordering::Release);
+    }
+
+    // ----- slots -----
+
+    /// A node of a kind with its guard on, known to nobody yet.
+    #[inline(always)]
+    pub(crate) fn take_node(&self, lane: &mut Lane, state: u32) -> Result<u32> {
+        let Some(index) = self.nodes.take(&mut lane.nodes) else {
+            return Err(out_of("tokens (2^26 are live)"));
+        };
+        let node = self.nodes.get(index);
+        if node.successors.load(Ordering::Relaxed) == 0 {
+            node.successors
+                .store(Successors::first().0, Ordering::Relaxed);
+        }
+        node.pending.store(GUARD, Ordering::Relaxed);
+        node.holds.store(BODY_SHARE, Ordering::Relaxed);
+        node.cause.store(0, Ordering::Relaxed);
+        node.annex.store(0, Ordering::Relaxed);
+        node.destroy.store(0, Ordering::Relaxed);
+        // Release: reports that see the kind see the fields above.
+        node.state.store(state, Ordering::Release);
+        Ok(index)
+    }
+
+    /// A node of norn's own: not counted, runs whatever happens.
+    pub(crate) fn new_internal(&self, lane: &mut Lane, node_kind: u32) -> Result<u32> {
+        let index = self.take_node(lane, node_kind)?;
+        let node = self.nodes.get(index);
+        node.set_name_priority(internal_name(node_kind).as_ptr(), 0);
+        for slot in &node.slots {
+            slot.datum.store(0, Ordering::Relaxed);
+            slot.epoch.store(0, Ordering::Relaxed);
+            slot.meta.store(0, Ordering::Relaxed);
+        }
+        Ok(index)
+    }
+
+    /// The annex of a node that the caller owns, made when first asked for.
+    pub(crate) fn annex_of(&self, lane: &mut Lane, index: u32) -> Result<&Annex> {
+        let node = self.nodes.get(index);
+        let mut annex = node.annex.load(Ordering::Relaxed);
+        if annex == 0 {
+            annex = self
+                .annexes
+                .take(&mut lane.annexes)
+                .ok_or_else(|| out_of("task annexes"))?;
+            self.annexes.get(annex).occupy();
+            node.annex.store(annex, Ordering::Release);
+        }
+        Ok(self.annexes.get(annex))
+    }
+
+    /// The annex of a node, if it has one.
+    #[inline(always)]
+    pub(crate) fn annex(&self, node: &Node) -> Option<&Annex> {
+        match node.annex.load(Ordering::Acquire) {
+            0 => None,
+            annex => Some(self.annexes.get(annex)),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_link(&self, lane: &mut Lane) -> Result<u32> {
+        self.links
+            .take(&mut lane.links)
+            .ok_or_else(|| out_of("edges (2^30 are waited for)"))
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_epoch(&self, lane: &mut Lane) -> Result<u32> {
+        let index = self
+            .epochs
+            .take(&mut lane.epochs)
+            .ok_or_else(|| out_of("epochs (2^27 are open)"))?;
+        self.epochs.get(index).reset();
+        Ok(index)
+    }
+
+    /// Gives a node and its annex back. The caller is its last owner.
+    #[inline(always)]
+    pub(crate) fn free_node(&self, lane: &mut Lane, index: u32) {
+        let node = self.nodes.get(index);
+        let annex = node.annex.load(Ordering::Relaxed);
+        node.state.store(kind::FREE, Ordering::Release);
+        if annex != 0 {
+            node.annex.store(0, Ordering::Relaxed);
+            // SAFETY: the caller is the node's last owner.
+            unsafe { self.annexes.get(annex).clear() };
+            self.annexes.give(&mut lane.annexes, annex);
+        }
+        if !Node::is_worn_out(node.load_successors().generation()) {
+            self.nodes.give(&mut lane.nodes, index);
+        }
+    }
+
+    // ----- tokens -----
+
+    /// Checks that a token from outside was issued by this runtime, and gives its node if it still lives
+    /// (`None`: it has completed).
+    #[inline]
+    pub(crate) fn live_node(&self, token: Token) -> Result<Option<(u32, &Node)>> {
+        if token.is_zero() {
+            return Ok(None);
+        }
+        if token.runtime() != self.id {
+            return Err(not_a_token(token, "belongs to another runtime"));
+        }
+        let Some(node) = self.nodes.get_checked(token.index()) else {
+            return Err(not_a_token(token, "was never issued"));
+        };
+        let now = node.load_successors().generation();
+        if token.generation() == 0 || token.generation() > now {
+            return Err(not_a_token(token, "was never issued"));
+        }
+        if token.generation() < now {
+            return Ok(None);
+        }
+        if node.kind() == kind::FREE {
+            // The generation may have moved on between the two loads.
+            if node.load_successors().generation() != now {
+                return Ok(None);
+            }
+            return Err(not_a_token(token, "was never issued"));
+        }
+        Ok(Some((token.index(), node)))
+    }
+
+    /// Whether a token that norn itself keeps has completed.
+    #[inline(always)]
+    pub(crate) fn is_complete(&self, token: Token) -> bool {
+        token.is_zero()
+            || self.nodes.get(token.index()).load_successors().generation() != token.generation()
+    }
+
+    /// How a complete token failed, if it did.
+    pub(crate) fn failure_of(&self, token: Token) -> Option<Failure> {
+        if token.is_zero()
+            || !self
+                .nodes
+                .get(token.index())
+                .load_successors()
+                .ever_failed()
+        {
+            return None;
+        }
+        self.failures.get(token)
+    }
+
+    /// Status an await returns for a complete token, and marks its failure as looked at.
+    pub(crate) fn outcome(&self, token: Token) -> Result<()> {
+        match self.failure_of(token) {
+            None => Ok(()),
+            Some(failure) => {
+                failure.cause.looked_at.store(true, Ordering::Relaxed);
+                Err(Error::new(failure.status(), describe(&failure)))
+            }
+        }
+    }
+
+    /// Records a first cause for a node.
+    pub(crate) fn new_cause(
+        &self,
+        lane: &mut Lane,
+        index: u32,
+        status: norn_status,
+        code: i32,
+        operation: &'static str,
+        text: &str,
+    ) -> u32 {
+        let node = self.nodes.get(index);
+        let number = self.failures.add_cause(Cause {
+            token: node.token(self.id, index),
+            status,
+            code,
+            name: node.name() as usize,
+            operation,
+            text: text.into(),
+            worker: lane.worker,
+            looked_at: AtomicBool::new(false),
+        });
+        if status == NORN_E_TASK_FAILED {
+            lane.ripple.new_causes.push(number);
+        }
+        number
+    }
+
+    /// Name of a node for messages.
+    pub(crate) fn label(&self, index: u32) -> String {
+        let node = self.nodes.get(index);
+        // SAFETY: names outlive the runtime, which the manual demands.
+        let name = unsafe { crate::abi::guard::string(node.name()) };
+        match name {
+            Some(name) => format!("\"{}\" (#{index})", name.to_string_lossy()),
+            None => format!("#{index}"),
+        }
+    }
+
+    /// Refuses what comes too late.
+    #[inline(always)]
+    pub(crate) fn check_open(&self, inside_task: bool) -> Result<()> {
+        if self.sealed.load(Ordering::Relaxed) && !inside_task {
+            return Err(refused(self.closing.load(Ordering::Relaxed)));
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn refused(closing: bool) -> Error {
+    Error::new(
+        crate::abi::status::NORN_E_CLOSED,
+        if closing {
+            "the runtime is closing"
+        } else {
+            "the runtime is sealed: nothing more may come from outside tasks"
+        },
+    )
+}
+
+#[cold]
+fn out_of(what: &str) -> Error {
+    Error::new(NORN_E_RESOURCE, format!("out of {what}"))
+}
+
+#[cold]
+fn not_a_token(token: Token, why: &str) -> Error {
+    Error::new(NORN_E_INVALID, format!("token {:#x} {why}", token.0))
+}
+
+/// The sentence an await shows for a failure.
+pub(crate) fn describe(failure: &Failure) -> String {
+    let cause = &failure.cause;
+    // SAFETY: names outlive the runtime, which the manual demands.
+    let name = unsafe { crate::abi::guard::string(cause.name()) }.map_or_else(
+        || format!("#{}", cause.token.index()),
+        |name| format!("\"{}\"", name.to_string_lossy()),
+    );
+    let how = match cause.status {
+        crate::abi::status::NORN_E_CANCELLED => "was cancelled".to_string(),
+        crate::abi::status::NORN_E_CLOSED => "was closed".to_string(),
+        _ => format!("failed with code {}", cause.code),
+    };
+    let separator = if cause.text.is_empty() { "" } else { ": " };
+    if failure.propagated {
+        format!("did not run because {name} {how}{separator}{}", cause.text)
+    } else {
+        format!("{name} {how}{separator}{}", cause.text)
+    }
+}
+
+fn internal_name(node_kind: u32) -> &'static core::ffi::CStr {
+    match node_kind {
+        kind::GATE => c"(gate)",
+        kind::COMBINE => c"(combine)",
+        kind::CALLBACK => c"(on_complete)",
+        kind::PLACE => c"(place)",
+        kind::GROUP => c"(group)",
+        _ => c"(internal)",
+    }
+}
+
+/// Flags of a node that norn makes for itself and that must run whatever happens to its predecessors.
+pub(crate) const ALWAYS: u32 = flag::RUN_ALWAYS;

@@ -1,0 +1,302 @@
+//! Places: positions in timelines taken before the work that uses them is
+//! known. A reservation is filled by a later task; a hold (`norn_data_acquire`)
+//! is used by the calling thread itself.
+//!
+//! A place is a node that takes part in the timelines like a task. When it
+//! arrives it does not run: it passes one data unit on to whoever fills it and
+//! waits to be completed by that task's end (`end_fills`), by a release, or, when
+//! given up, completes at once as if it had not been there. Its own links always
+//! propagate failures, even for WRITE, because a place that is given up must
+//! leave a failed datum failed; the filler decides whether it minds.
+//!
+//! FILLED and ABANDONED are set under the placing lock; ARRIVED is set by the
+//! arrival without it. Both sides use fetch_or and look at what was there, so
+//! exactly one of them passes the unit on.
+
+use std::sync::atomic::Ordering;
+
+use super::complete::propagated;
+use super::datum::{DataTable, Wanted, check_mode};
+use super::graph::Graph;
+use super::lane::{Ending, Lane};
+use super::node::{DATA_UNIT, INLINE_SLOTS, Node, flag, kind};
+use super::submit::invalid;
+use super::timeline::Joiner;
+use super::token::Token;
+use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE};
+use crate::abi::types::{NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE, norn_access};
+use crate::error::{Error, Result};
+
+impl Graph {
+    /// Takes places for `accesses`, one node each, all in one step.
+    pub(crate) fn reserve(
+        &self,
+        lane: &mut Lane,
+        body: u32,
+        accesses: &[norn_access],
+    ) -> Result<Vec<u64>> {
+        self.check_open(body != 0)?;
+        let mut data = self.data.lock();
+        let mut named = Vec::with_capacity(accesses.len());
+        for (position, access) in accesses.iter().enumerate() {
+            let at = |error: Error| {
+                Error::new(
+                    error.status(),
+                    format!("accesses[{position}]: {}", error.text()),
+                )
+            };
+            let mode = check_mode(access.mode).map_err(at)?;
+            if mode == NORN_REDUCE as u32 {
+                return Err(at(invalid("NORN_REDUCE cannot be reserved")));
+            }
+            if access.slot != 0 || access.flags != 0 {
+                return Err(at(invalid("slot and flags must be 0")));
+            }
+            let index = data.resolve(self.id, access.data).map_err(at)?;
+            if data.get(index).ending {
+                return Err(at(Error::new(
+                    NORN_E_STATE,
+                    "the datum is being unregistered",
+                )));
+            }
+            if named.iter().any(|(other, _)| *other == index) {
+                return Err(at(invalid("one datum is reserved twice in one call")));
+            }
+            named.push((index, mode));
+        }
+        let mut slots = Vec::with_capacity(named.len());
+        for (index, mode) in named {
+            let place = self.new_place(&mut data, lane, &[(index, mode)], 0)?;
+            slots.push(self.nodes.get(place).token(self.id, place).0);
+        }
+        Ok(slots)
+    }
+
+    /// Makes one place over several accesses. Under the placing lock.
+    pub(crate) fn new_place(
+        &self,
+        data: &mut DataTable,
+        lane: &mut Lane,
+        accesses: &[(u32, u32)],
+        flags: u32,
+    ) -> Result<u32> {
+        lane.wanted.clear();
+        let mut leaves = Vec::new();
+        let mut overwrites = true;
+        for (datum, mode) in accesses {
+            overwrites &= *mode == NORN_WRITE as u32;
+            let mode = if *mode == NORN_WRITE as u32 || self.is_commute_in_order(*mode) {
+                NORN_READ_WRITE as u32
+            } else {
+                *mode
+            };
+            leaves.clear();
+            data.leaves(*datum, &mut leaves);
+            for leaf in &leaves {
+                // The first writer of an unwritten datum may be a hold or a reservation.
+                let kept = data.get(*leaf).unwritten;
+                lane.wanted.push(Wanted {
+                    datum: *leaf,
+                    mode,
+                    via: if mode == NORN_READ as u32 {
+                        0
+                    } else {
+                        kept.index()
+                    },
+                });
+            }
+        }
+        let index = self.new_internal(lane, kind::PLACE | flags)?;
+        let node = self.nodes.get(index);
+        let slots = lane.wanted.len().min(INLINE_SLOTS);
+        let more = if lane.wanted.len() > INLINE_SLOTS {
+            flag::MORE_ACCESSES
+        } else {
+            0
+        };
+        node.state
+            .fetch_or(Node::slot_bits(slots) | more, Ordering::AcqRel);
+        self.annex_of(lane, index)?;
+        let first = accesses.first().copied().unwrap_or_default();
+        node.run.store(first.0 as usize, Ordering::Relaxed);
+        let mode = if overwrites {
+            NORN_WRITE as u32
+        } else {
+            first.1
+        };
+        node.argument.store(mode as usize, Ordering::Relaxed);
+        let mut joiner = Joiner::new(self, index);
+        let node_flags = self.take_places(data, lane, &mut joiner, 0)?;
+        if node_flags != 0 {
+            node.set(node_flags);
+        }
+        joiner.let_go(lane);
+        Ok(index)
+    }
+
+    fn is_commute_in_order(&self, mode: u32) -> bool {
+        mode == crate::abi::types::NORN_COMMUTE as u32
+    }
+
+    /// Checks a slot named in an access and gives its node.
+    pub(crate) fn place_to_fill(&self, slot: Token, datum: u32, mode: u32) -> Result<u32> {
+        let no_place = || {
+            Error::new(
+                NORN_E_INVALID,
+                format!("slot {:#x} is no reserved place", slot.0),
+            )
+        };
+        let used = || {
+            Error::new(
+                NORN_E_STATE,
+                format!("the reserved place {:#x} was filled or given up", slot.0),
+            )
+        };
+        let Some((index, node)) = self.live_node(slot).map_err(|_| no_place())? else {
+            return Err(used());
+        };
+        let state = node.load_state();
+        if state & kind::MASK != kind::PLACE || state & flag::HOLD != 0 {
+            return Err(no_place());
+        }
+        if state & (flag::FILLED | flag::ABANDONED) != 0 {
+            return Err(used());
+        }
+        if node.run.load(Ordering::Relaxed) != datum as usize {
+            return Err(invalid("the reserved place belongs to another datum"));
+        }
+        if node.argument.load(Ordering::Relaxed) != mode as usize {
+            return Err(invalid("the place was reserved with another mode"));
+        }
+        Ok(index)
+    }
+
+    /// Lets the joiner's task use a place. Under the placing lock, after `place_to_fill`.
+    pub(crate) fn fill_place(
+        &self,
+        lane: &mut Lane,
+        joiner: &mut Joiner<'_>,
+        place: u32,
+        mode: u32,
+    ) -> Result<()> {
+        // SAFETY: the task is not let go yet, so it is ours.
+        unsafe { self.annex_of(lane, joiner.index)?.body() }
+            .fills
+            .push(place);
+        self.pass_arrival(joiner, place, mode);
+        Ok(())
+    }
+
+    /// Makes the joiner's node wait for the arrival of a place.
+    pub(crate) fn pass_arrival(&self, joiner: &mut Joiner<'_>, place: u32, mode: u32) {
+        let node = self.nodes.get(place);
+        if let Some(annex) = self.annex(node) {
+            annex.filled_by.store(joiner.index, Ordering::Release);
+        }
+        // The kind of filler decides whether a failure before the place matters to it.
+        node.argument.store(mode as usize, Ordering::Relaxed);
+        joiner.units = joiner.units.wrapping_add(DATA_UNIT);
+        if node.state.fetch_or(flag::FILLED, Ordering::AcqRel) & flag::ARRIVED != 0 {
+            joiner.units = joiner.units.wrapping_sub(DATA_UNIT);
+            let cause = node.cause.load(Ordering::Relaxed);
+            if cause != 0 && mode != NORN_WRITE as u32 {
+                joiner.node.doom(cause);
+            }
+        }
+    }
+
+    /// Gives a reserved place up.
+    pub(crate) fn abandon_slot(&self, lane: &mut Lane, slot: Token) -> Result<()> {
+        let _data = self.data.lock();
+        let no_place = || {
+            Error::new(
+                NORN_E_INVALID,
+                format!("slot {:#x} is no reserved place", slot.0),
+            )
+        };
+        let used = || {
+            Error::new(
+                NORN_E_STATE,
+                format!("the reserved place {:#x} was filled or given up", slot.0),
+            )
+        };
+        if slot.is_zero() {
+            return Err(no_place());
+        }
+        let Some((index, node)) = self.live_node(slot).map_err(|_| no_place())? else {
+            return Err(used());
+        };
+        let state = node.load_state();
+        if state & kind::MASK != kind::PLACE || state & flag::HOLD != 0 {
+            return Err(no_place());
+        }
+        if state & (flag::FILLED | flag::ABANDONED) != 0 {
+            return Err(used());
+        }
+        self.abandon_place(lane, index);
+        Ok(())
+    }
+
+    /// Lets a place pass as if it had never been taken. Under the placing lock or by its only owner.
+    pub(crate) fn abandon_place(&self, lane: &mut Lane, index: u32) {
+        let node = self.nodes.get(index);
+        let before = node
+            .state
+            .fetch_or(flag::FILLED | flag::ABANDONED, Ordering::AcqRel);
+        if before & (flag::ARRIVED | flag::ABANDONED | flag::STARTED) == flag::ARRIVED {
+            let cause = node.cause.load(Ordering::Relaxed);
+            lane.ripple.endings.push((index, propagated(cause)));
+        }
+    }
+
+    /// Fails a place that nobody has filled.
+    pub(crate) fn fail_place(&self, lane: &mut Lane, slot: Token, cause: u32) {
+        let _data = self.data.lock();
+        let Ok(Some((index, node))) = self.live_node(slot) else {
+            return;
+        };
+        if node.load_state() & (flag::FILLED | flag::ABANDONED) == 0 {
+            node.cause.store(cause, Ordering::Relaxed);
+            self.abandon_place(lane, index);
+        }
+    }
+
+    /// Ends a hold of `norn_data_acquire`.
+    pub(crate) fn release_hold(&self, lane: &mut Lane, hold: Token) -> Result<()> {
+        let no_hold = || Error::new(NORN_E_INVALID, format!("token {:#x} is no hold", hold.0));
+        let used = || {
+            Error::new(
+                NORN_E_STATE,
+                format!("the hold {:#x} was released before", hold.0),
+            )
+        };
+        if hold.is_zero() {
+            return Ok(());
+        }
+        let Some((index, node)) = self.live_node(hold).map_err(|_| no_hold())? else {
+            return Err(used());
+        };
+        let Some(pin) = self.observers.pin(hold, node) else {
+            return Err(used());
+        };
+        let state = node.load_state();
+        if state & kind::MASK != kind::PLACE || state & flag::HOLD == 0 {
+            return Err(no_hold());
+        }
+        if state & flag::ABANDONED != 0 || node.set(flag::STARTED) & flag::STARTED != 0 {
+            return Err(used());
+        }
+        drop(pin);
+        lane.ripple.endings.push((index, Ending::Success));
+        Ok(())
+    }
+
+    /// As `release_hold`, for a hold that changed nothing: a failed datum stays failed.
+    pub(crate) fn release_hold_keeping_failure(&self, lane: &mut Lane, hold: Token) {
+        let node = self.nodes.get(hold.index());
+        if node.set(flag::STARTED) & flag::STARTED == 0 {
+            let ending = propagated(node.cause.load(Ordering::Relaxed));
+            lane.ripple.endings.push((hold.index(), ending));
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! Registering, splitting and joining data.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ffi::CString;
+
+use super::datum::{DataTable, Extent, find_overlap, unregistered};
+use super::graph::Graph;
+use super::lane::Lane;
+use super::submit::invalid;
+use super::timeline::Timeline;
+use super::token::Token;
+use crate::abi::status::{
+    NORN_E_MEMORY, NORN_E_OVERLAP, NORN_E_RESOURCE, NORN_E_STATE, NORN_E_UNSUPPORTED,
+};
+use crate::abi::types::*;
+use crate::error::{Error, Result};
+
+/// Alignment of memory that norn allocates: a cache line, and any vector register.
+const ALIGNMENT: usize = 64;
+
+impl Graph {
+    /// Registers the caller's memory.
+    ///
+    /// # Safety
+    /// The name is NULL or zero-terminated.
+    pub(crate) unsafe fn register(
+        &self,
+        lane: &mut Lane,
+        desc: &norn_data_desc,
+    ) -> Result<norn_data> {
+        // SAFETY: passed on.
+        unsafe { self.add_datum(lane, desc, None) }
+    }
+
+    /// Registers memory of norn's own.
+    ///
+    /// # Safety
+    /// As `register`.
+    pub(crate) unsafe fn allocate(
+        &self,
+        lane: &mut Lane,
+        desc: &norn_data_desc,
+    ) -> Result<norn_data> {
+        if !desc.ptr.is_null() {
+            return Err(invalid(
+                "desc.ptr must be NULL: norn_data_alloc brings its own memory",
+            ));
+        }
+        check_desc(desc)?;
+        if desc.bytes == 0 {
+            // SAFETY: passed on.
+            return unsafe { self.add_datum(lane, desc, None) };
+        }
+        let layout = usize::try_from(desc.bytes)
+            .ok()
+            .and_then(|bytes| Layout::from_size_align(bytes, ALIGNMENT).ok())
+            .ok_or_else(|| {
+                invalid(format!(
+                    "desc.bytes {} exceeds the address space",
+                    desc.bytes
+                ))
+            })?;
+        // SAFETY: the layout is not empty.
+        let memory = unsafe { alloc_zeroed(layout) };
+        if memory.is_null() {
+            return Err(Error::new(
+                NORN_E_MEMORY,
+                format!("no memory for {} bytes", desc.bytes),
+            ));
+        }
+        let desc = norn_data_desc {
+            ptr: memory.cast(),
+            ..*desc
+        };
+        // SAFETY: passed on.
+        let added = unsafe { self.add_datum(lane, &desc, Some(layout)) };
+        if added.is_err() {
+            // SAFETY: allocated just above with this layout.
+            unsafe { dealloc(memory, layout) };
+        }
+        added
+    }
+
+    unsafe fn add_datum(
+        &self,
+        lane: &mut Lane,
+        desc: &norn_data_desc,
+        owned: Option<Layout>,
+    ) -> Result<norn_data> {
+        check_desc(desc)?;
+        if desc.ptr.is_null() && desc.bytes != 0 {
+            return Err(invalid("desc.ptr is NULL but desc.bytes is not 0"));
+        }
+        self.check_open(true)?;
+        let mut datum = unregistered(Extent {
+            start: desc.ptr as usize,
+            bytes: desc.bytes,
+            rows: 1,
+            stride: desc.bytes,
+        });
+        datum.place = desc.place;
+        datum.flags = desc.flags;
+        datum.reduce = desc.reduce;
+        datum.owned = owned;
+        // SAFETY: passed on from the caller.
+        datum.name = unsafe { crate::abi::guard::string(desc.name) }.map(CString::from);
+        let mut data = self.data.lock();
+        let index = data.add(datum, desc.flags & NORN_ALIAS == 0)?;
+        data.get_mut(index).timeline.datum = index;
+        if desc.flags & NORN_UNWRITTEN != 0 {
+            match self.new_place(&mut data, lane, &[(index, NORN_WRITE as u32)], 0) {
+                Ok(place) => {
+                    data.get_mut(index).unwritten = self.nodes.get(place).token(self.id, place);
+                }
+                Err(error) => {
+                    data.remove(index);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(data.handle(self.id, index))
+    }
+
+    /// Splits a datum into disjoint pieces.
+    pub(crate) fn split(
+        &self,
+        lane: &mut Lane,
+        handle: norn_data,
+        pieces: &[norn_piece],
+    ) -> Result<Vec<norn_data>> {
+        if pieces.is_empty() {
+            return Err(invalid(
+                "count is 0: a datum is split into at least one piece",
+            ));
+        }
+        let mut data = self.data.lock();
+        let whole = data.resolve(self.id, handle)?;
+        {
+            let datum = data.get(whole);
+            if datum.is_split || datum.ending {
+                return Err(Error::new(
+                    NORN_E_STATE,
+                    format!("{} is split or being unregistered", datum.label(whole)),
+                ));
+            }
+            if !datum.unwritten.is_zero() {
+                return Err(Error::new(
+                    NORN_E_STATE,
+                    format!("{} has no writer yet (NORN_UNWRITTEN)", datum.label(whole)),
+                ));
+            }
+        }
+        let extents = lay_out(&data, whole, pieces)?;
+        let mut timeline = core::mem::take(&mut data.get_mut(whole).timeline);
+        let mut parts = Vec::with_capacity(extents.len());
+        let mut failed = None;
+        for extent in extents {
+            let add =
+                |data: &mut DataTable, lane: &mut Lane, timeline: &mut Timeline| -> Result<u32> {
+                    let mut piece = unregistered(extent);
+                    piece.parent = whole;
+                    piece.place = data.get(whole).place;
+                    piece.flags = data.get(whole).flags & !NORN_UNWRITTEN;
+                    piece.reduce = data.get(whole).reduce;
+                    piece.name = data.get(whole).name.clone();
+                    let index = data.add(piece, false)?;
+                    data.get_mut(index).timeline = timeline.inherit(self, lane, index)?;
+                    Ok(index)
+                };
+            match add(&mut data, lane, &mut timeline) {
+                Ok(index) => parts.push(index),
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        data.get_mut(whole).timeline = timeline;
+        if let Some(error) = failed {
+            for part in parts {
+                data.remove(part);
+            }
+            return Err(error);
+        }
+        let handles = parts
+            .iter()
+            .map(|part| data.handle(self.id, *part))
+            .collect();
+        let datum = data.get_mut(whole);
+        datum.parts = parts;
+        datum.is_split = true;
+        Ok(handles)
+    }
+
+    /// Ends a split.
+    pub(crate) fn join(&self, lane: &mut Lane, handle: norn_data) -> Result<()> {
+        let mut data = self.data.lock();
+        let whole = data.resolve(self.id, handle)?;
+        let datum = data.get(whole);
+        if !datum.is_split {
+            return Err(Error::new(
+                NORN_E_STATE,
+                format!("{} is not split", datum.label(whole)),
+            ));
+        }
+        if datum.parts.iter().any(|part| data.get(*part).is_split) {
+            return Err(Error::new(
+                NORN_E_STATE,
+                format!("a piece of {} is still split", datum.label(whole)),
+            ));
+        }
+        self.join_pieces(&mut data, lane, whole)
+    }
+
+    fn join_pieces(&self, data: &mut DataTable, lane: &mut Lane, whole: u32) -> Result<()> {
+        let parts = data.get(whole).parts.clone();
+        let mut timelines: Vec<Timeline> = parts
+            .iter()
+            .map(|part| core::mem::take(&mut data.get_mut(*part).timeline))
+            .collect();
+        let joined = Timeline::joined(self, lane, whole, &mut timelines)?;
+        self.join_in_domains(lane, whole, &parts)?;
+        for part in parts {
+            data.remove(part);
+        }
+        let datum = data.get_mut(whole);
+        datum.timeline = joined;
+        datum.is_split = false;
+        datum.parts = Vec::new();
+        Ok(())
+    }
+
+    /// Joins the pieces among the children of running tasks too.
+    fn join_in_domains(&self, lane: &mut Lane, whole: u32, parts: &[u32]) -> Result<()> {
+        for index in self.annexes.indices() {
+            // SAFETY: the placing lock is held.
+            let Some(domain) = (unsafe { self.annexes.get(index).domain() }) else {
+                continue;
+            };
+            let mut timelines: Vec<Timeline> = parts
+                .iter()
+                .filter_map(|part| domain.remove(part))
+                .collect();
+            if timelines.is_empty() {
+                continue;
+            }
+            if let Some(before) = domain.remove(&whole) {
+                // Pieces that no child has touched stand where the whole stood.
+                timelines.push(before);
+            }
+            let joined = Timeline::joined(self, lane, whole, &mut timelines)?;
+            domain.insert(whole, joined);
+        }
+        Ok(())
+    }
+
+    /// Address and length of a datum.
+    pub(crate) fn pointer(&self, handle: norn_data) -> Result<(u32, usize, u64)> {
+        let data = self.data.lock();
+        let index = data.resolve(self.id, handle)?;
+        let memory = data.get(index).memory;
+        Ok((index, memory.start, memory.span().unwrap_or(0)))
+    }
+
+    /// Takes the place after everything so far and refuses further accesses. Returns the place and a gate that
+    /// completes when it is reached.
+    pub(crate) fn begin_ending(
+        &self,
+        lane: &mut Lane,
+        handle: norn_data,
+        whole_only: bool,
+    ) -> Result<(u32, u32, Token)> {
+        let mut data = self.data.lock();
+        let index = data.resolve(self.id, handle)?;
+        let datum = data.get(index);
+        if datum.ending {
+            return Err(Error::new(
+                NORN_E_STATE,
+                "the datum is being unregistered or rebound already",
+            ));
+        }
+        if datum.parent != 0 {
+            return Err(Error::new(NORN_E_STATE, "a piece: join its datum instead"));
+        }
+        if whole_only && (datum.is_split || datum.owned.is_some()) {
+            return Err(Error::new(
+                NORN_E_STATE,
+                "the datum is split or in norn's own memory",
+            ));
+        }
+        if !datum.unwritten.is_zero() {
+            // Nobody has written. If nobody reads either, the kept place simply goes.
+            if datum.timeline.run != super::timeline::Run::None {
+                return Err(Error::new(
+                    NORN_E_STATE,
+                    format!(
+                        "{} has readers that wait for its first writer",
+                        datum.label(index)
+                    ),
+                ));
+            }
+            let place = datum.unwritten;
+            data.get_mut(index).unwritten = Token::COMPLETE;
+            self.abandon_place(lane, place.index());
+        }
+        let (place, gate) = self.hold_place(&mut data, lane, &[(index, NORN_WRITE as u32)], 0)?;
+        data.get_mut(index).ending = true;
+        Ok((index, place, gate))
+    }
+
+    /// A hold and a gate that completes when the hold is reached. Under the placing lock.
+    pub(crate) fn hold_place(
+        &self,
+        data: &mut DataTable,
+        lane: &mut Lane,
+        accesses: &[(u32, u32)],
+        body: u32,
+    ) -> Result<(u32, Token)> {
+        let place = self.new_place(data, lane, accesses, super::node::flag::HOLD)?;
+        let gate = self.new_internal(lane, super::node::kind::GATE)?;
+        let mut joiner = super::timeline::Joiner::new(self, gate);
+        let mode = self
+            .nodes
+            .get(place)
+            .argument
+            .load(std::sync::atomic::Ordering::Relaxed) as u32;
+        self.pass_arrival(&mut joiner, place, mode);
+        if let Some(annex) = self.annex(self.nodes.get(place)) {
+            annex
+                .held_by
+                .store(body, std::sync::atomic::Ordering::Release);
+        }
+        let token = joiner.node.token(self.id, gate);
+        joiner.let_go(lane);
+        Ok((place, token))
+    }
+
+    /// Ends `begin_ending`: removes the datum, or only allows accesses again.
+    pub(crate) fn end_ending(&self, index: u32, remove: bool) {
+        let mut data = self.data.lock();
+        if !remove {
+            data.get_mut(index).ending = false;
+            return;
+        }
+        let mut below = vec![index];
+        let mut next = 0;
+        while next < below.len() {
+            below.extend(data.get(below[next]).parts.iter());
+            next += 1;
+        }
+        for index in below.into_iter().rev() {
+            let removed = data.remove(index);
+            free_memory(&removed.owned, removed.memory.start);
+        }
+    }
+
+    /// Closes the open REDUCE runs of all data, so that a drain sees their results.
+    pub(crate) fn close_reductions(&self, lane: &mut Lane) {
+        let mut data = self.data.lock();
+        let open: Vec<u32> = data
+            .indices()
+            .filter(|index| data.get(*index).timeline.run == super::timeline::Run::Reduce)
+            .collect();
+        for index in open {
+            let _ = data.get_mut(index).timeline.close_unless(
+                self,
+                lane,
+                super::timeline::Run::Readers,
+            );
+        }
+    }
+
+    /// Removes all data at close and frees norn's memory.
+    pub(crate) fn remove_all_data(&self, lane: &mut Lane) {
+        let mut data = self.data.lock();
+        for mut datum in data.remove_all() {
+            datum.timeline.retire(self, lane);
+            free_memory(&datum.owned, datum.memory.start);
+        }
+    }
+}
+
+fn free_memory(owned: &Option<Layout>, start: usize) {
+    if let Some(layout) = owned {
+        // SAFETY: allocated by `allocate` with this layout, and all accesses have ended.
+        unsafe { dealloc(start as *mut u8, *layout) };
+    }
+}
+
+fn check_desc(desc: &norn_data_desc) -> Result<()> {
+    if desc.flags & !(NORN_UNWRITTEN | NORN_ALIAS) != 0 {
+        return Err(invalid(format!(
+            "desc.flags has unknown bits {:#x}",
+            desc.flags
+        )));
+    }
+    match desc.kind {
+        NORN_MEMORY_HOST => {}
+        NORN_MEMORY_PINNED | NORN_MEMORY_DEVICE | NORN_MEMORY_MPI => {
+            return Err(Error::new(
+                NORN_E_UNSUPPORTED,
+                format!(
+                    "desc.kind {}: this build of norn has host memory only",
+                    desc.kind
+                ),
+            ));
+        }
+        kind => return Err(invalid(format!("desc.kind {kind} is none"))),
+    }
+    match desc.place.kind {
+        NORN_PLACE_ANY | NORN_PLACE_CPU | NORN_PLACE_NUMA => {}
+        NORN_PLACE_DEVICE => {
+            return Err(Error::new(
+                NORN_E_UNSUPPORTED,
+                "desc.place: this build of norn has no device lowering",
+            ));
+        }
+        kind => {
+            return Err(invalid(format!(
+                "desc.place.kind {kind} is no place of memory"
+            )));
+        }
+    }
+    if desc.reduce.identity.is_some() != desc.reduce.combine.is_some() {
+        return Err(invalid("desc.reduce needs both identity and combine"));
+    }
+    Ok(())
+}
+
+/// Addresses of the pieces, checked to lie inside the whole and to be disjoint.
+fn lay_out(data: &DataTable, whole: u32, pieces: &[norn_piece]) -> Result<Vec<Extent>> {
+    let memory = data.get(whole).memory;
+    let span = memory.span().unwrap_or(0);
+    if data.len_limit() < pieces.len() {
+        return Err(Error::new(NORN_E_RESOURCE, "2^26 data are registered"));
+    }
+    let mut extents = Vec::with_capacity(pieces.len());
+    for (position, piece) in pieces.iter().enumerate() {
+        let outside = || {
+            invalid(format!(
+                "pieces[{position}] reaches outside {}",
+                data.get(whole).label(whole)
+            ))
+        };
+        if piece.rows > 1 && piece.stride < piece.bytes {
+            return Err(invalid(format!(
+                "pieces[{position}]: stride is less than bytes"
+            )));
+        }
+        let extent = Extent {
+            start: memory
+                .start
+                .checked_add(usize::try_from(piece.offset).map_err(|_| outside())?)
+                .ok_or_else(outside)?,
+            bytes: piece.bytes,
+            rows: piece.rows.max(1),
+            stride: piece.stride,
+        };
+        let end = extent
+            .span()
+            .and_then(|length| piece.offset.checked_add(length))
+            .ok_or_else(outside)?;
+        if end > span {
+            return Err(outside());
+        }
+        extents.push(extent);
+    }
+    if let Some((first, second)) = find_overlap(&extents) {
+        return Err(Error::new(
+            NORN_E_OVERLAP,
+            format!("pieces[{first}] and pieces[{second}] overlap"),
+        ));
+    }
+    Ok(extents)
+}

@@ -1,0 +1,241 @@
+//! Slabs: arrays of slots that grow in chunks, never move and are never
+//! unmapped, addressed by a 32-bit index; and the magazines through which each
+//! lane takes and returns free slots without a lock.
+//!
+//! Because memory is type-stable, a reader with a stale index reads an old or a
+//! newer occupant of the slot, never foreign memory. Whoever needs to know
+//! which checks the generation.
+
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+
+const CHUNK_BITS: u32 = 12;
+const CHUNK: usize = 1 << CHUNK_BITS;
+/// Slots a magazine exchanges with the depot at a time.
+const BATCH: usize = 64;
+
+/// A type whose all-zero bytes are a valid, vacant value.
+///
+/// # Safety
+/// Zeroed memory must be a valid value of the type, and it must need no drop.
+pub(crate) unsafe trait Vacant: Sync {}
+
+/// The slots and the depot of free ones.
+pub(crate) struct Slab<T: Vacant> {
+    chunks: Box<[AtomicPtr<T>]>,
+    /// First index never handed out. Index 0 is not used: it means "none".
+    next: AtomicU32,
+    /// Batches of free slots that lanes gave back.
+    depot: Mutex<Vec<Vec<u32>>>,
+    limit: u32,
+}
+
+/// Free slots held by one lane.
+#[derive(Default)]
+pub(crate) struct Magazine {
+    free: Vec<u32>,
+}
+
+impl<T: Vacant> Slab<T> {
+    /// A slab of at most `limit` slots.
+    pub(crate) fn new(limit: u32) -> Self {
+        let chunks = (limit as usize).div_ceil(CHUNK);
+        Self {
+            chunks: (0..chunks)
+                .map(|_| AtomicPtr::new(core::ptr::null_mut()))
+                .collect(),
+            next: AtomicU32::new(1),
+            depot: Mutex::new(Vec::new()),
+            limit,
+        }
+    }
+
+    /// The slot of an index that this slab has handed out at some time.
+    #[inline(always)]
+    pub(crate) fn get(&self, index: u32) -> &T {
+        // Relaxed is enough: whoever handed us the index was ordered after the
+        // chunk's creation, and the address carries the dependency.
+        let chunk = self.chunks[index as usize >> CHUNK_BITS].load(Ordering::Relaxed);
+        debug_assert!(!chunk.is_null(), "slab index {index} was never handed out");
+        // SAFETY: a handed-out index lies in an existing chunk of CHUNK slots,
+        // chunks live as long as the slab, and zeroed slots are valid (Vacant).
+        unsafe { &*chunk.add(index as usize & (CHUNK - 1)) }
+    }
+
+    /// As `get`, for an index from outside that may never have been handed out.
+    pub(crate) fn get_checked(&self, index: u32) -> Option<&T> {
+        (index != 0 && index < self.next.load(Ordering::Acquire)).then(|| self.get(index))
+    }
+
+    /// Takes a free slot; none only when all `limit` are in use.
+    #[inline(always)]
+    pub(crate) fn take(&self, magazine: &mut Magazine) -> Option<u32> {
+        match magazine.free.pop() {
+            Some(index) => Some(index),
+            None => self.refill(magazine),
+        }
+    }
+
+    #[cold]
+    fn refill(&self, magazine: &mut Magazine) -> Option<u32> {
+        if let Some(batch) = self.depot.lock().pop() {
+            magazine.free = batch;
+            return magazine.free.pop();
+        }
+        let first = self
+            .next
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| {
+                let end = next.saturating_add(BATCH as u32).min(self.limit);
+                if end <= next {
+                    return None;
+                }
+                // The chunks exist before the index range becomes visible.
+                self.make_chunks(next, end);
+                Some(end)
+            })
+            .ok()?;
+        let end = first.saturating_add(BATCH as u32).min(self.limit);
+        magazine.free.extend((first..end).rev());
+        magazine.free.pop()
+    }
+
+    fn make_chunks(&self, first: u32, end: u32) {
+        for chunk in first as usize >> CHUNK_BITS..=(end as usize - 1) >> CHUNK_BITS {
+            let cell = &self.chunks[chunk];
+            if !cell.load(Ordering::Acquire).is_null() {
+                continue;
+            }
+            let layout = Self::chunk_layout();
+            // SAFETY: the layout is not empty (no zero-sized type is Vacant here).
+            let memory = unsafe { alloc_zeroed(layout) }.cast::<T>();
+            if memory.is_null() {
+                handle_alloc_error(layout);
+            }
+            if cell
+                .compare_exchange(
+                    core::ptr::null_mut(),
+                    memory,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                )
+                .is_err()
+            {
+                // SAFETY: allocated just above with this layout and never shared.
+                unsafe { std::alloc::dealloc(memory.cast(), layout) };
+            }
+        }
+    }
+
+    fn chunk_layout() -> Layout {
+        Layout::array::<T>(CHUNK).unwrap_or(Layout::new::<T>())
+    }
+
+    /// Gives a slot back.
+    #[inline(always)]
+    pub(crate) fn give(&self, magazine: &mut Magazine, index: u32) {
+        magazine.free.push(index);
+        if magazine.free.len() >= 2 * BATCH {
+            self.spill(magazine);
+        }
+    }
+
+    #[cold]
+    fn spill(&self, magazine: &mut Magazine) {
+        // The older half goes, the slots just used stay warm here.
+        let mut kept = Vec::with_capacity(2 * BATCH);
+        kept.extend_from_slice(&magazine.free[BATCH..]);
+        magazine.free.truncate(BATCH);
+        let batch = core::mem::replace(&mut magazine.free, kept);
+        self.depot.lock().push(batch);
+    }
+
+    /// All indices handed out so far; their slots may be vacant.
+    pub(crate) fn indices(&self) -> core::ops::Range<u32> {
+        1..self.next.load(Ordering::Acquire)
+    }
+
+    /// Bytes of the chunks made so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        let chunks = self
+            .chunks
+            .iter()
+            .filter(|chunk| !chunk.load(Ordering::Relaxed).is_null())
+            .count();
+        (chunks * CHUNK * size_of::<T>()) as u64
+    }
+}
+
+impl<T: Vacant> Drop for Slab<T> {
+    fn drop(&mut self) {
+        for chunk in &self.chunks {
+            let memory = chunk.load(Ordering::Acquire);
+            if !memory.is_null() {
+                // SAFETY: allocated by `make_chunks` with this layout; `&mut self`
+                // means nobody holds a reference into it.
+                unsafe { std::alloc::dealloc(memory.cast(), Self::chunk_layout()) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::sync::atomic::AtomicU64;
+
+    // SAFETY: zero is a valid AtomicU64, which needs no drop.
+    unsafe impl Vacant for AtomicU64 {}
+
+    #[test]
+    fn no_index_is_handed_out_twice_and_zero_never() {
+        let slab = Slab::<AtomicU64>::new(10_000);
+        let taken: Vec<u32> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let mut magazine = Magazine::default();
+                        (0..2_000)
+                            .filter_map(|_| slab.take(&mut magazine))
+                            .collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .flat_map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        let distinct: HashSet<u32> = taken.iter().copied().collect();
+        assert_eq!(distinct.len(), 8_000);
+        assert!(!distinct.contains(&0));
+    }
+
+    #[test]
+    fn a_full_slab_says_so_and_a_returned_slot_is_taken_again() {
+        let slab = Slab::<AtomicU64>::new(3);
+        let mut magazine = Magazine::default();
+        assert_eq!(slab.take(&mut magazine), Some(1));
+        assert_eq!(slab.take(&mut magazine), Some(2));
+        assert_eq!(slab.take(&mut magazine), None);
+        slab.give(&mut magazine, 1);
+        assert_eq!(slab.take(&mut magazine), Some(1));
+    }
+
+    #[test]
+    fn slots_given_back_by_one_lane_reach_another() {
+        let slab = Slab::<AtomicU64>::new(1_000);
+        let (mut first, mut second) = (Magazine::default(), Magazine::default());
+        let taken: Vec<u32> = (0..999).filter_map(|_| slab.take(&mut first)).collect();
+        assert_eq!(slab.take(&mut second), None);
+        for index in taken {
+            slab.give(&mut second, index);
+        }
+        assert!(
+            slab.take(&mut first).is_some(),
+            "more than two batches went to the depot"
+        );
+    }
+}

@@ -1,0 +1,477 @@
+//! The timeline of a datum: its last writer, the run of members since, and how
+//! the next access takes its place behind them.
+//!
+//! All of this is under the placing lock. What a place costs is edges to at most
+//! two tokens (`writer`, `gate`) and membership in, or waiting for, one epoch.
+//!
+//! | access       | waits for                                | leaves behind            |
+//! |--------------|------------------------------------------|--------------------------|
+//! | READ         | writer                                   | a member of the readers  |
+//! | WRITE, RW    | writer, gate, the readers' epoch         | itself as writer         |
+//! | COMMUTE      | the base of its run                      | a member of the run      |
+//! | REDUCE       | the base of its run                      | a member of the run      |
+//!
+//! The base of a COMMUTE run is the writer before it, or a gate node when there
+//! were readers. Its end is a gate node that becomes the writer. A REDUCE run opens
+//! with its COMBINE node already placed as the writer after its base; closing the
+//! run lets that node wait for the members.
+//!
+//! Failures travel along the edges to READ, RW, COMMUTE and REDUCE accesses, not to
+//! WRITE, which overwrites. A failed reader concerns nobody. `gate` only orders.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::graph::Graph;
+use super::lane::Lane;
+use super::node::{DATA_UNIT, EXPLICIT_UNIT, GUARD, INLINE_SLOTS, LinkId, Node, flag, kind, meta};
+use super::reduce::ReduceRun;
+use super::token::Token;
+use crate::abi::types::{NORN_COMMUTE, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE};
+use crate::error::Result;
+
+const READ: u32 = NORN_READ as u32;
+const WRITE: u32 = NORN_WRITE as u32;
+const READ_WRITE: u32 = NORN_READ_WRITE as u32;
+const COMMUTE: u32 = NORN_COMMUTE as u32;
+const REDUCE: u32 = NORN_REDUCE as u32;
+
+/// What the members since the last writer are.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Run {
+    /// There are none.
+    #[default]
+    None,
+    Readers,
+    Commute,
+    Reduce,
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(crate) struct Timeline {
+    /// The datum.
+    pub(crate) datum: u32,
+    /// Last writer; its success or failure is the datum's.
+    pub(crate) writer: Token,
+    /// A further node that the next writer must wait for.
+    pub(crate) gate: Token,
+    /// Epoch of the open run, 0 if there is none.
+    pub(crate) epoch: u32,
+    pub(crate) run: Run,
+    /// Members of the open run so far.
+    pub(crate) members: u64,
+    /// What members of an open COMMUTE or REDUCE run wait for.
+    pub(crate) base: Token,
+    pub(crate) reduction: Option<Arc<ReduceRun>>,
+    /// COMBINE node of an open REDUCE run, still guarded.
+    pub(crate) combiner: u32,
+}
+
+/// Where the link of an edge may be put.
+#[derive(Clone, Copy)]
+pub(crate) enum Room {
+    /// This access slot of the consumer, whose link is free.
+    Slot(usize),
+    /// A record of its own.
+    Record,
+}
+
+/// Collects the predecessors of one node that is not let go yet.
+pub(crate) struct Joiner<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) index: u32,
+    pub(crate) node: &'a Node,
+    /// Units to add to the node's pending word.
+    pub(crate) units: u64,
+    /// Datum whose timeline is at work, 0 for explicit edges.
+    pub(crate) datum: u32,
+}
+
+impl<'a> Joiner<'a> {
+    pub(crate) fn new(graph: &'a Graph, index: u32) -> Self {
+        Self {
+            graph,
+            index,
+            node: graph.nodes.get(index),
+            units: 0,
+            datum: 0,
+        }
+    }
+
+    /// Makes the node wait for `token`. Satisfied at once, and the doom taken over, where that is
+    /// complete. `bits`: what the link means. Returns whether the token was complete and well.
+    #[inline]
+    pub(crate) fn wait_for(
+        &mut self,
+        lane: &mut Lane,
+        token: Token,
+        room: Room,
+        bits: u32,
+    ) -> Result<bool> {
+        if token.is_zero() {
+            return Ok(true);
+        }
+        let predecessor = self.graph.nodes.get(token.index());
+        let mut word = predecessor.load_successors();
+        if word.generation() != token.generation() {
+            return Ok(self.take_over(word.ever_failed(), token, bits));
+        }
+        let (link, next) = match room {
+            Room::Slot(slot) => {
+                let slot_ref = &self.node.slots[slot];
+                slot_ref.datum.store(self.datum, Ordering::Relaxed);
+                slot_ref.meta.store(bits, Ordering::Relaxed);
+                (LinkId::slot(self.index, slot), &slot_ref.next)
+            }
+            Room::Record => {
+                let record = self.graph.take_link(lane)?;
+                let link = self.graph.links.get(record);
+                link.consumer.store(self.index, Ordering::Relaxed);
+                link.meta.store(bits, Ordering::Relaxed);
+                link.datum.store(self.datum, Ordering::Relaxed);
+                (LinkId::record(record), &link.next)
+            }
+        };
+        loop {
+            next.store(word.head().0, Ordering::Relaxed);
+            match predecessor.successors.compare_exchange_weak(
+                word.0,
+                word.with_head(link).0,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => {
+                    self.units = self.units.wrapping_add(unit_of(bits));
+                    return Ok(false);
+                }
+                Err(now) => word = super::node::Successors(now),
+            }
+            if word.generation() != token.generation() {
+                if let super::node::LinkPlace::Record(record) = link.place() {
+                    self.graph.links.give(&mut lane.links, record);
+                }
+                return Ok(self.take_over(word.ever_failed(), token, bits));
+            }
+        }
+    }
+
+    /// The predecessor is complete: take its failure over. True if there was none.
+    #[inline]
+    fn take_over(&self, ever_failed: bool, token: Token, bits: u32) -> bool {
+        if !ever_failed {
+            return true;
+        }
+        let cause = self.graph.failures.cause_of(token);
+        if cause != 0 && bits & meta::PROPAGATES != 0 {
+            self.node.doom(cause);
+        }
+        cause == 0
+    }
+
+    /// Adds the collected units and lets the node go; it may arrive at once.
+    #[inline]
+    pub(crate) fn let_go(self, lane: &mut Lane) {
+        let before = self
+            .node
+            .pending
+            .fetch_add(self.units.wrapping_sub(GUARD), Ordering::AcqRel);
+        if before.wrapping_add(self.units.wrapping_sub(GUARD)) == 0 {
+            lane.ripple.arrivals.push(self.index);
+        }
+    }
+
+    /// Adds the collected units; the guard stays.
+    pub(crate) fn keep_guard(self) {
+        self.node.pending.fetch_add(self.units, Ordering::AcqRel);
+    }
+}
+
+/// What one satisfied link is worth in the pending word.
+#[inline(always)]
+pub(crate) fn unit_of(bits: u32) -> u64 {
+    if bits & meta::EXPLICIT != 0 {
+        EXPLICIT_UNIT
+    } else {
+        DATA_UNIT
+    }
+}
+
+/// What is needed to open a REDUCE run.
+pub(crate) struct ReduceTarget {
+    pub(crate) operation: crate::abi::types::norn_reduction,
+    pub(crate) address: usize,
+    pub(crate) bytes: u64,
+}
+
+impl Timeline {
+    /// Takes the next place for an access of mode `mode`, whose slot is `room`. Returns the epoch it is a
+    /// member of, 0 if none.
+    #[inline]
+    pub(crate) fn place(
+        &mut self,
+        joiner: &mut Joiner<'_>,
+        lane: &mut Lane,
+        room: Room,
+        mode: u32,
+        target: impl FnOnce() -> ReduceTarget,
+    ) -> Result<u32> {
+        joiner.datum = self.datum;
+        match mode {
+            READ => {
+                self.close_unless(joiner.graph, lane, Run::Readers)?;
+                if self.run == Run::None {
+                    self.open(joiner.graph, lane, Run::Readers)?;
+                }
+                self.members += 1;
+                if joiner.wait_for(lane, self.writer, room, READ | meta::PROPAGATES)? {
+                    self.writer = Token::COMPLETE;
+                }
+                Ok(self.epoch)
+            }
+            COMMUTE => {
+                if self.run != Run::Commute {
+                    self.open_commute(joiner.graph, lane)?;
+                }
+                self.members += 1;
+                joiner.wait_for(
+                    lane,
+                    self.base,
+                    room,
+                    COMMUTE | meta::PROPAGATES | meta::WRITES,
+                )?;
+                Ok(self.epoch)
+            }
+            REDUCE => {
+                if self.run != Run::Reduce {
+                    self.open_reduce(joiner.graph, lane, target())?;
+                }
+                self.members += 1;
+                joiner.wait_for(
+                    lane,
+                    self.base,
+                    room,
+                    REDUCE | meta::PROPAGATES | meta::WRITES,
+                )?;
+                Ok(self.epoch)
+            }
+            _ => {
+                self.place_writer(joiner, lane, room, mode)?;
+                Ok(0)
+            }
+        }
+    }
+
+    /// A WRITE or READ_WRITE: waits for everything before it and becomes the writer.
+    #[inline]
+    fn place_writer(
+        &mut self,
+        joiner: &mut Joiner<'_>,
+        lane: &mut Lane,
+        room: Room,
+        mode: u32,
+    ) -> Result<()> {
+        self.close_unless(joiner.graph, lane, Run::Readers)?;
+        let propagates = if mode == WRITE { 0 } else { meta::PROPAGATES };
+        joiner.wait_for(lane, self.writer, room, mode | propagates | meta::WRITES)?;
+        if !self.gate.is_zero() {
+            joiner.wait_for(lane, self.gate, Room::Record, READ)?;
+            self.gate = Token::COMPLETE;
+        }
+        if self.run == Run::Readers {
+            self.wait_for_members(joiner, lane);
+        }
+        self.writer = joiner.node.token(joiner.graph.id, joiner.index);
+        Ok(())
+    }
+
+    /// Closes the open epoch with the joiner's node as its waiter.
+    #[inline]
+    fn wait_for_members(&mut self, joiner: &mut Joiner<'_>, lane: &mut Lane) {
+        let epoch = core::mem::take(&mut self.epoch);
+        let members = core::mem::take(&mut self.members);
+        self.run = Run::None;
+        // Counted before the epoch can satisfy it; the guard keeps the node.
+        joiner.units = joiner.units.wrapping_add(DATA_UNIT);
+        if let Some(end) = joiner.graph.epochs.get(epoch).close(members, joiner.index) {
+            joiner.units = joiner.units.wrapping_sub(DATA_UNIT);
+            if end.cause != 0 {
+                joiner.node.doom(end.cause);
+            }
+            joiner.graph.epochs.give(&mut lane.epochs, epoch);
+        }
+    }
+
+    fn open(&mut self, graph: &Graph, lane: &mut Lane, run: Run) -> Result<()> {
+        self.epoch = graph.take_epoch(lane)?;
+        self.members = 0;
+        self.run = run;
+        Ok(())
+    }
+
+    fn open_commute(&mut self, graph: &Graph, lane: &mut Lane) -> Result<()> {
+        self.close_unless(graph, lane, Run::Readers)?;
+        if self.run == Run::Readers || !self.gate.is_zero() {
+            // Several members cannot wait for one epoch: a gate does, for all.
+            self.place_gate(graph, lane, READ_WRITE)?;
+        }
+        self.base = self.writer;
+        self.open(graph, lane, Run::Commute)
+    }
+
+    fn open_reduce(&mut self, graph: &Graph, lane: &mut Lane, target: ReduceTarget) -> Result<()> {
+        self.close_unless(graph, lane, Run::Readers)?;
+        let base = self.writer;
+        let run = Arc::new(ReduceRun::new(
+            target.operation,
+            target.address,
+            target.bytes,
+        ));
+        let combiner = graph.new_internal(lane, kind::COMBINE)?;
+        // SAFETY: the node was made just above and nobody else knows it.
+        unsafe { graph.annex_of(lane, combiner)?.body() }.reduction = Some(run.clone());
+        let mut joiner = Joiner::new(graph, combiner);
+        joiner.datum = self.datum;
+        self.place_writer(&mut joiner, lane, Room::Record, READ_WRITE)?;
+        joiner.keep_guard();
+        self.base = base;
+        self.combiner = combiner;
+        self.reduction = Some(run);
+        self.open(graph, lane, Run::Reduce)
+    }
+
+    /// Places a node without a body that waits as `mode` does and becomes the writer.
+    fn place_gate(&mut self, graph: &Graph, lane: &mut Lane, mode: u32) -> Result<()> {
+        let gate = graph.new_internal(lane, kind::GATE)?;
+        let mut joiner = Joiner::new(graph, gate);
+        joiner.datum = self.datum;
+        self.place_writer(&mut joiner, lane, Room::Slot(0), mode)?;
+        joiner.let_go(lane);
+        Ok(())
+    }
+
+    /// Closes an open run other than `keep`.
+    #[inline]
+    pub(crate) fn close_unless(&mut self, graph: &Graph, lane: &mut Lane, keep: Run) -> Result<()> {
+        if self.run == Run::None || self.run == keep {
+            return Ok(());
+        }
+        self.close_run(graph, lane)
+    }
+
+    #[cold]
+    fn close_run(&mut self, graph: &Graph, lane: &mut Lane) -> Result<()> {
+        match self.run {
+            Run::None => {}
+            Run::Readers => {
+                // Readers stay readers of the same writer; the gate waits for them.
+                let writer = self.writer;
+                self.place_gate(graph, lane, WRITE)?;
+                self.gate = core::mem::replace(&mut self.writer, writer);
+            }
+            Run::Commute => {
+                let end = graph.new_internal(lane, kind::GATE)?;
+                let mut joiner = Joiner::new(graph, end);
+                self.wait_for_members(&mut joiner, lane);
+                self.base = Token::COMPLETE;
+                self.writer = joiner.node.token(graph.id, end);
+                joiner.let_go(lane);
+            }
+            Run::Reduce => {
+                let combiner = core::mem::take(&mut self.combiner);
+                graph.combining.fetch_add(1, Ordering::SeqCst);
+                let mut joiner = Joiner::new(graph, combiner);
+                self.wait_for_members(&mut joiner, lane);
+                self.base = Token::COMPLETE;
+                self.reduction = None;
+                joiner.let_go(lane);
+            }
+        }
+        Ok(())
+    }
+
+    /// The timeline of a piece at the moment of the split: what comes before the piece is what came before
+    /// the whole.
+    pub(crate) fn inherit(
+        &mut self,
+        graph: &Graph,
+        lane: &mut Lane,
+        datum: u32,
+    ) -> Result<Timeline> {
+        self.close_run(graph, lane)?;
+        Ok(Timeline {
+            datum,
+            writer: self.writer,
+            gate: self.gate,
+            ..Timeline::default()
+        })
+    }
+
+    /// The timeline of a whole at the moment its pieces are joined.
+    pub(crate) fn joined(
+        graph: &Graph,
+        lane: &mut Lane,
+        datum: u32,
+        pieces: &mut [Timeline],
+    ) -> Result<Timeline> {
+        let content = graph.new_internal(lane, kind::GATE)?;
+        let order = graph.new_internal(lane, kind::GATE)?;
+        let mut after_writers = Joiner::new(graph, content);
+        let mut after_all = Joiner::new(graph, order);
+        for piece in pieces {
+            piece.close_run(graph, lane)?;
+            after_writers.datum = piece.datum;
+            after_all.datum = piece.datum;
+            after_writers.wait_for(lane, piece.writer, Room::Record, READ | meta::PROPAGATES)?;
+            after_all.wait_for(lane, piece.writer, Room::Record, READ)?;
+            after_all.wait_for(lane, piece.gate, Room::Record, READ)?;
+        }
+        let joined = Timeline {
+            datum,
+            writer: after_writers.node.token(graph.id, content),
+            gate: after_all.node.token(graph.id, order),
+            ..Timeline::default()
+        };
+        after_writers.let_go(lane);
+        after_all.let_go(lane);
+        Ok(joined)
+    }
+
+    /// Whether nothing placed so far is unfinished.
+    pub(crate) fn is_quiet(&self, graph: &Graph) -> bool {
+        graph.is_complete(self.writer)
+            && graph.is_complete(self.gate)
+            && (self.run == Run::None
+                || (self.run != Run::Reduce && graph.epochs.get(self.epoch).all_left(self.members)))
+    }
+
+    /// Gives an open epoch back when the timeline ends. Only when quiet.
+    pub(crate) fn retire(&mut self, graph: &Graph, lane: &mut Lane) {
+        if self.run != Run::None {
+            graph.epochs.give(&mut lane.epochs, self.epoch);
+            self.run = Run::None;
+            self.epoch = 0;
+            self.members = 0;
+        }
+    }
+}
+
+/// Room for the link of access number `position`.
+#[inline(always)]
+pub(crate) fn room_of(position: usize) -> Room {
+    if position < INLINE_SLOTS {
+        Room::Slot(position)
+    } else {
+        Room::Record
+    }
+}
+
+/// Flags that an access of this mode gives its node.
+#[inline(always)]
+pub(crate) fn node_flags(mode: u32) -> u32 {
+    match mode {
+        COMMUTE => flag::COMMUTES,
+        REDUCE => flag::REDUCES,
+        _ => 0,
+    }
+}

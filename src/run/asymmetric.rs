@@ -1,0 +1,57 @@
+//! A fence with a cheap and a dear side.
+//!
+//! Where one side runs often and the other rarely (a task made ready against a
+//! worker that goes to sleep), both need a full barrier between their store and
+//! their load. Linux can put both barriers on the rare side: membarrier(2) makes
+//! every running thread of the process pass one. The frequent side then only has
+//! to keep the compiler from reordering. Where the kernel refuses, both sides
+//! use an ordinary fence.
+
+use std::sync::atomic::{AtomicU8, Ordering, compiler_fence, fence};
+
+const UNKNOWN: u8 = 0;
+const EXPEDITED: u8 = 1;
+const ORDINARY: u8 = 2;
+
+static KIND: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: the system call takes numbers only.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Decides which kind of fence this process uses. Before any thread uses one.
+pub(crate) fn prepare() {
+    if KIND.load(Ordering::Relaxed) == UNKNOWN {
+        let kind = if membarrier(REGISTER_PRIVATE_EXPEDITED) {
+            EXPEDITED
+        } else {
+            ORDINARY
+        };
+        // A second opener may have decided the same meanwhile.
+        KIND.store(kind, Ordering::SeqCst);
+    }
+}
+
+/// The frequent side.
+#[inline(always)]
+pub(crate) fn light() {
+    if KIND.load(Ordering::Relaxed) == EXPEDITED {
+        compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// The rare side.
+pub(crate) fn heavy() {
+    fence(Ordering::SeqCst);
+    if KIND.load(Ordering::Relaxed) == EXPEDITED && !membarrier(PRIVATE_EXPEDITED) {
+        // Cannot happen after a successful registration; from now on both sides pay.
+        KIND.store(ORDINARY, Ordering::SeqCst);
+    }
+    fence(Ordering::SeqCst);
+}

@@ -1,0 +1,324 @@
+//! Blocked bodies, and the spare threads that take their places.
+//!
+//! A body that awaits keeps its thread and its stack and gives up its slot. A
+//! spare thread sits in the slot meanwhile, so that as many bodies run at once
+//! as there are slots, and no body ever starts on the stack of a blocked one.
+//! When the awaited token completes, the body is entered in `ready`; the next
+//! worker that comes between two bodies gives it its slot and becomes a spare.
+//!
+//! Slots pass from thread to thread only through `Grant`, under its lock.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::Thread as StdThread;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use super::runtime::Runtime;
+use crate::order::observers::Notify;
+
+/// A slot on its way to a thread.
+pub(crate) struct Grant {
+    state: Mutex<(Granted, Option<StdThread>)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Granted {
+    Nothing,
+    Slot(usize),
+    /// The runtime closes.
+    Stop,
+}
+
+impl Grant {
+    /// A grant for whichever thread waits for it.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new((Granted::Nothing, None)),
+        })
+    }
+
+    fn give(&self, granted: Granted) {
+        let thread = {
+            let mut state = self.state.lock();
+            state.0 = granted;
+            state.1.clone()
+        };
+        if let Some(thread) = thread {
+            thread.unpark();
+        }
+    }
+
+    /// The slot, if it has come.
+    pub(crate) fn take(&self) -> Option<usize> {
+        let mut state = self.state.lock();
+        match state.0 {
+            Granted::Slot(slot) => {
+                state.0 = Granted::Nothing;
+                Some(slot)
+            }
+            _ => None,
+        }
+    }
+
+    /// From now on this thread is unparked when the slot comes.
+    pub(crate) fn expect_here(&self) {
+        self.state.lock().1 = Some(std::thread::current());
+    }
+
+    /// Waits for a slot; none when the runtime closes.
+    fn wait(&self) -> Option<usize> {
+        self.expect_here();
+        loop {
+            if let Some(slot) = self.take() {
+                return Some(slot);
+            }
+            if self.state.lock().0 == Granted::Stop {
+                return None;
+            }
+            std::thread::park();
+        }
+    }
+
+    /// As `wait`, until a deadline; None when it passes.
+    fn wait_until(&self, deadline: Instant) -> Option<usize> {
+        self.expect_here();
+        loop {
+            if let Some(slot) = self.take() {
+                return Some(slot);
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                return None;
+            }
+            std::thread::park_timeout(deadline - now);
+        }
+    }
+}
+
+/// A body in an await.
+pub(crate) struct BlockedBody {
+    runtime: *const Runtime,
+    grant: Arc<Grant>,
+    /// Its node, where it waits without limit; for the deadlock search.
+    node: u32,
+    /// Told, or given up: set once, by whoever is first.
+    told: AtomicBool,
+}
+
+// SAFETY: the runtime outlives its blocked bodies: a close waits for them.
+unsafe impl Send for BlockedBody {}
+// SAFETY: as above.
+unsafe impl Sync for BlockedBody {}
+
+impl Notify for BlockedBody {
+    fn notify(&self) {
+        if self.claim() {
+            // SAFETY: the runtime outlives its blocked bodies.
+            unsafe { &*self.runtime }.make_ready(self.grant.clone());
+        }
+    }
+
+    fn waiting_body(&self) -> u32 {
+        self.node
+    }
+}
+
+impl BlockedBody {
+    /// Whether the caller is the first to tell the body or to give its wait up.
+    pub(crate) fn claim(&self) -> bool {
+        !self.told.swap(true, Ordering::AcqRel)
+    }
+}
+
+/// See the module's text.
+pub(crate) struct BlockedBodies {
+    /// Bodies that may go on, in the order their tokens completed.
+    ready: Mutex<VecDeque<Arc<Grant>>>,
+    ready_count: AtomicUsize,
+    spares: Mutex<Vec<Arc<Grant>>>,
+    blocked: AtomicUsize,
+    max_threads: usize,
+}
+
+impl BlockedBodies {
+    pub(crate) fn new(max_threads: usize) -> Self {
+        Self {
+            ready: Mutex::new(VecDeque::new()),
+            ready_count: AtomicUsize::new(0),
+            spares: Mutex::new(Vec::new()),
+            blocked: AtomicUsize::new(0),
+            max_threads,
+        }
+    }
+
+    fn push_ready(&self, grant: Arc<Grant>) {
+        let mut ready = self.ready.lock();
+        ready.push_back(grant);
+        self.ready_count.store(ready.len(), Ordering::SeqCst);
+    }
+
+    /// Takes a grant out again; false if a slot was or is being given to it.
+    pub(crate) fn withdraw(&self, grant: &Arc<Grant>) -> bool {
+        let mut ready = self.ready.lock();
+        let before = ready.len();
+        ready.retain(|other| !Arc::ptr_eq(other, grant));
+        self.ready_count.store(ready.len(), Ordering::SeqCst);
+        ready.len() < before
+    }
+
+    /// Whether a body waits for a slot to go on in.
+    #[inline(always)]
+    pub(crate) fn any_ready(&self) -> bool {
+        self.ready_count.load(Ordering::SeqCst) != 0
+    }
+
+    /// Cheap form of `any_ready` for the worker's loop.
+    #[inline(always)]
+    pub(crate) fn maybe_ready(&self) -> bool {
+        self.ready_count.load(Ordering::Relaxed) != 0
+    }
+
+    /// Gives `slot` to the body that has waited longest for one. False if there is none.
+    pub(crate) fn resume_one(&self, slot: usize) -> bool {
+        let grant = {
+            let mut ready = self.ready.lock();
+            let grant = ready.pop_front();
+            self.ready_count.store(ready.len(), Ordering::SeqCst);
+            grant
+        };
+        match grant {
+            Some(grant) => {
+                grant.give(Granted::Slot(slot));
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Bodies in an await.
+    pub(crate) fn count(&self) -> usize {
+        self.blocked.load(Ordering::SeqCst)
+    }
+
+    /// Sends all spares home.
+    pub(crate) fn stop_spares(&self) {
+        for spare in self.spares.lock().drain(..) {
+            spare.give(Granted::Stop);
+        }
+    }
+}
+
+/// What a blocked body's wait came to.
+pub(crate) enum Resumed {
+    /// It was told, and sits in this slot.
+    Told(usize),
+    /// The deadline passed; it sits in this slot.
+    TimedOut(usize),
+}
+
+impl Runtime {
+    /// An observer through which the calling body is resumed. `node`: its node if it waits without limit.
+    pub(crate) fn blocked_body(&self, node: u32) -> Arc<BlockedBody> {
+        Arc::new(BlockedBody {
+            runtime: self,
+            grant: Grant::new(),
+            node,
+            told: AtomicBool::new(false),
+        })
+    }
+
+    /// A thread wants a slot to go on in.
+    pub(crate) fn make_ready(&self, grant: Arc<Grant>) {
+        self.blocked.push_ready(grant);
+        self.sleep.wake_one();
+        if self.callers_run {
+            self.offer_caller_seat();
+        }
+    }
+
+    /// Gives the slot of the calling body to `spare` and waits until `body` is told, or the deadline.
+    pub(crate) fn block(
+        &self,
+        body: &BlockedBody,
+        spare: &Grant,
+        slot: usize,
+        deadline: Option<Instant>,
+    ) -> Resumed {
+        self.blocked.blocked.fetch_add(1, Ordering::SeqCst);
+        spare.give(Granted::Slot(slot));
+        let in_time = match deadline {
+            None => body.grant.wait(),
+            Some(deadline) => body.grant.wait_until(deadline),
+        };
+        let resumed = match in_time {
+            Some(slot) => Resumed::Told(slot),
+            None => {
+                let gave_up = body.claim();
+                if gave_up {
+                    self.make_ready(body.grant.clone());
+                }
+                // A body's grant is never stopped: a close waits for all bodies first.
+                let slot = body.grant.wait().unwrap_or(slot);
+                if gave_up {
+                    Resumed::TimedOut(slot)
+                } else {
+                    Resumed::Told(slot)
+                }
+            }
+        };
+        self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
+        resumed
+    }
+
+    /// Gives back a spare that was not needed.
+    pub(crate) fn keep_spare(&self, spare: Arc<Grant>) {
+        self.blocked.spares.lock().push(spare);
+    }
+
+    /// A spare thread that waits for a slot, made if there is none and the limit allows.
+    pub(crate) fn find_spare(&self) -> Option<Arc<Grant>> {
+        if let Some(spare) = self.blocked.spares.lock().pop() {
+            return Some(spare);
+        }
+        let made = self.thread_count.fetch_add(1, Ordering::SeqCst);
+        if made >= self.blocked.max_threads {
+            self.thread_count.fetch_sub(1, Ordering::SeqCst);
+            return None;
+        }
+        let grant = Grant::new();
+        if let Err(error) = self.spawn_spare(made, grant.clone()) {
+            self.thread_count.fetch_sub(1, Ordering::SeqCst);
+            self.settings.hooks.log.warn(format_args!(
+                "no spare thread for a blocked body: {}",
+                error.text()
+            ));
+            return None;
+        }
+        Some(grant)
+    }
+
+    /// Life of a thread of norn's own: sit in a slot, work, wait for the next slot.
+    pub(crate) fn thread_life(&self, first: Option<usize>, grant: Arc<Grant>) {
+        let mut slot = match first {
+            Some(slot) => Some(slot),
+            None => grant.wait(),
+        };
+        while let Some(sitting) = slot {
+            self.work(sitting);
+            if self.stopping.load(Ordering::SeqCst) {
+                return;
+            }
+            {
+                let mut spares = self.blocked.spares.lock();
+                if self.stopping.load(Ordering::SeqCst) {
+                    return;
+                }
+                spares.push(grant.clone());
+            }
+            slot = grant.wait();
+        }
+    }
+}

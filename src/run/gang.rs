@@ -1,0 +1,83 @@
+//! Bodies that hold several workers (`cpus`): an OpenMP region inside a task.
+//!
+//! One body at a time gathers: it says how many workers it wants, and each worker
+//! that comes between two bodies lends itself and waits until the body has ended.
+//! Gathering one at a time is what keeps two of them from each holding half of
+//! the workers for ever.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+
+#[derive(Default)]
+struct State {
+    /// A body gathers or runs with lent workers.
+    busy: bool,
+    /// Workers still wanted.
+    wanted: usize,
+    /// Counts gatherings, so that a lender knows when its own has ended.
+    round: u64,
+    /// Tasks that must wait until the present gathering has ended.
+    deferred: Vec<u32>,
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(crate) struct Gang {
+    state: Mutex<State>,
+    bell: Condvar,
+    /// Copy of `wanted`, for the worker's loop.
+    wanted: AtomicUsize,
+}
+
+impl Gang {
+    /// Whether a worker is wanted.
+    #[inline(always)]
+    pub(crate) fn wants(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) != 0
+    }
+
+    /// Lends the calling worker until the gathering body has ended, if one is wanted.
+    pub(crate) fn lend(&self) {
+        let mut state = self.state.lock();
+        if state.wanted == 0 {
+            return;
+        }
+        state.wanted -= 1;
+        self.wanted.store(state.wanted, Ordering::SeqCst);
+        let round = state.round;
+        self.bell.notify_all();
+        while state.round == round {
+            self.bell.wait(&mut state);
+        }
+    }
+
+    /// Gathers `others` workers besides the caller for `node`. False: another body gathers; the task was
+    /// put aside and comes back from `finish`.
+    pub(crate) fn gather(&self, node: u32, others: usize, wake: impl FnOnce()) -> bool {
+        let mut state = self.state.lock();
+        if state.busy {
+            state.deferred.push(node);
+            return false;
+        }
+        state.busy = true;
+        state.wanted = others;
+        self.wanted.store(others, Ordering::SeqCst);
+        drop(state);
+        wake();
+        let mut state = self.state.lock();
+        while state.wanted > 0 {
+            self.bell.wait(&mut state);
+        }
+        true
+    }
+
+    /// Lets the lent workers go. Returns the tasks that were put aside.
+    pub(crate) fn finish(&self) -> Vec<u32> {
+        let mut state = self.state.lock();
+        state.busy = false;
+        state.round += 1;
+        self.bell.notify_all();
+        core::mem::take(&mut state.deferred)
+    }
+}

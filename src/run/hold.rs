@@ -1,0 +1,125 @@
+//! Calls that wait for data: acquire, unregister, rebind.
+
+use core::ffi::c_void;
+
+use super::runtime::Runtime;
+use super::seat;
+use crate::abi::status::{NORN_E_INVALID, NORN_E_PROPAGATED, NORN_E_STATE};
+use crate::abi::types::*;
+use crate::error::{Error, Result};
+use crate::order::datum::{check_mode, merge_modes};
+use crate::order::token::Token;
+
+impl Runtime {
+    /// `norn_data_acquire`.
+    pub(crate) fn data_acquire(
+        &self,
+        accesses: &[norn_access],
+        timeout_ns: i64,
+    ) -> Result<norn_token> {
+        let body = seat::body_in(self);
+        self.graph().check_open(body != 0)?;
+        let placed = self.act(|graph, lane| -> Result<Option<(u32, Token)>> {
+            let mut data = graph.data.lock();
+            let mut wanted: Vec<(u32, u32)> = Vec::with_capacity(accesses.len());
+            for (position, access) in accesses.iter().enumerate() {
+                let at = |error: Error| {
+                    Error::new(
+                        error.status(),
+                        format!("accesses[{position}]: {}", error.text()),
+                    )
+                };
+                let mode = check_mode(access.mode).map_err(at)?;
+                if mode == NORN_REDUCE as u32 || access.slot != 0 || access.flags != 0 {
+                    return Err(at(Error::new(
+                        NORN_E_INVALID,
+                        "a hold takes no NORN_REDUCE, slot or flags",
+                    )));
+                }
+                // A hold is alone on its data as a writer is.
+                let mode = if mode == NORN_COMMUTE as u32 {
+                    NORN_READ_WRITE as u32
+                } else {
+                    mode
+                };
+                let index = data.resolve(graph.id, access.data).map_err(at)?;
+                if data.get(index).ending {
+                    return Err(at(Error::new(
+                        NORN_E_STATE,
+                        "the datum is being unregistered",
+                    )));
+                }
+                match wanted.iter_mut().find(|(other, _)| *other == index) {
+                    Some((_, first)) => *first = merge_modes(*first, mode),
+                    None => wanted.push((index, mode)),
+                }
+            }
+            if wanted.is_empty() {
+                return Ok(None);
+            }
+            graph.hold_place(&mut data, lane, &wanted, body).map(Some)
+        })?;
+        let Some((place, gate)) = placed else {
+            return Ok(norn_token::default());
+        };
+        self.wait_for_place(place, gate, timeout_ns)?;
+        Ok(self
+            .graph()
+            .nodes
+            .get(place)
+            .token(self.graph().id, place)
+            .into())
+    }
+
+    /// Waits until a hold is reached; gives it up if the wait fails.
+    fn wait_for_place(&self, place: u32, gate: Token, timeout_ns: i64) -> Result<()> {
+        let waited = if self.graph().is_complete(gate) {
+            self.graph().outcome(gate)
+        } else {
+            self.wait(gate.into(), timeout_ns)
+        };
+        if waited.is_err() {
+            self.act(|graph, lane| {
+                let _data = graph.data.lock();
+                graph.abandon_place(lane, place);
+            });
+        }
+        waited
+    }
+
+    /// `norn_data_unregister`.
+    pub(crate) fn data_unregister(&self, data: norn_data) -> Result<()> {
+        let (index, place, gate) = self.act(|graph, lane| graph.begin_ending(lane, data, false))?;
+        self.wait_for_ending(index, place, gate)?;
+        self.graph().end_ending(index, true);
+        Ok(())
+    }
+
+    /// `norn_data_rebind`.
+    pub(crate) fn data_rebind(&self, data: norn_data, ptr: *mut c_void, bytes: u64) -> Result<()> {
+        if ptr.is_null() && bytes != 0 {
+            return Err(Error::new(NORN_E_INVALID, "ptr is NULL but bytes is not 0"));
+        }
+        let (index, place, gate) = self.act(|graph, lane| graph.begin_ending(lane, data, true))?;
+        self.wait_for_ending(index, place, gate)?;
+        let rebound = self.graph().data.lock().rebind(index, ptr as usize, bytes);
+        self.graph().end_ending(index, false);
+        rebound
+    }
+
+    /// Waits for the last access to a datum. A failed one has ended too.
+    fn wait_for_ending(&self, index: u32, place: u32, gate: Token) -> Result<()> {
+        match self.wait_for_place(place, gate, -1) {
+            Ok(()) => {
+                let token = self.graph().nodes.get(place).token(self.graph().id, place);
+                self.act(|graph, lane| graph.release_hold_keeping_failure(lane, token));
+                Ok(())
+            }
+            Err(error) if error.status() == NORN_E_PROPAGATED => Ok(()),
+            Err(error) => {
+                self.graph().end_ending(index, false);
+                Err(error)
+            }
+        }
+    }
+}

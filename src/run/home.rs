@@ -1,0 +1,222 @@
+//! Homes: the memory of the 1024 possible runtimes, and the table of handles.
+//!
+//! A home outlives the runtimes that use it one after another, so that token
+//! generations go on and a token of a closed runtime never means anything in a
+//! later one; opening and closing in a loop uses the same memory again.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use super::runtime::Runtime;
+use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE};
+use crate::abi::types::norn_runtime;
+use crate::error::{Error, Result};
+use crate::order::graph::Graph;
+use crate::order::lane::{Counters, Lane};
+use crate::order::token::MAX_RUNTIMES;
+
+/// Memory that one runtime after another uses.
+pub(crate) struct Home {
+    pub(crate) graph: Graph,
+    /// Lanes that no thread uses at the moment.
+    idle_lanes: Mutex<Vec<LaneBox>>,
+    /// Counters of all lanes ever made here.
+    counters: Mutex<Vec<Arc<Counters>>>,
+}
+
+/// A lane between two users.
+struct LaneBox(*mut Lane);
+// SAFETY: an idle lane has no user; whoever takes it out of the list is the only one.
+unsafe impl Send for LaneBox {}
+
+struct Entry {
+    home: OnceLock<&'static Home>,
+    /// The open runtime, null if there is none.
+    runtime: AtomicPtr<Runtime>,
+    /// Counts opens; part of the handle.
+    generation: AtomicU32,
+}
+
+static TABLE: [Entry; MAX_RUNTIMES] = [const {
+    Entry {
+        home: OnceLock::new(),
+        runtime: AtomicPtr::new(core::ptr::null_mut()),
+        generation: AtomicU32::new(0),
+    }
+}; MAX_RUNTIMES];
+
+/// Held while a runtime is entered into or taken out of the table.
+static OPENING: Mutex<()> = Mutex::new(());
+
+const TAG: usize = 0b1001;
+const TAG_BITS: u32 = 4;
+const NUMBER_BITS: u32 = 10;
+
+impl Home {
+    fn new(number: u32) -> Self {
+        Self {
+            graph: Graph::new(number),
+            idle_lanes: Mutex::new(Vec::new()),
+            counters: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// A lane for one thread, until it gives it back.
+    pub(crate) fn take_lane(&self, worker: i32) -> *mut Lane {
+        let idle = self.idle_lanes.lock().pop();
+        let lane = match idle {
+            Some(LaneBox(lane)) => lane,
+            None => {
+                let lane = Box::<Lane>::default();
+                self.counters.lock().push(lane.counters.clone());
+                Box::into_raw(lane)
+            }
+        };
+        // SAFETY: idle lanes have no user, and a new one is ours.
+        unsafe { (*lane).worker = worker };
+        lane
+    }
+
+    /// Gives a lane back.
+    pub(crate) fn give_lane(&self, lane: *mut Lane) {
+        self.idle_lanes.lock().push(LaneBox(lane));
+    }
+
+    /// Adds up something over all lanes.
+    pub(crate) fn sum(&self, read: impl Fn(&Counters) -> u64) -> u64 {
+        self.counters
+            .lock()
+            .iter()
+            .map(|counters| read(counters))
+            .sum()
+    }
+
+    fn reset_counters(&self) {
+        for counters in self.counters.lock().iter() {
+            for counter in counters.submitted.iter().chain(&counters.completed).chain([
+                &counters.failed,
+                &counters.propagated,
+                &counters.cancelled,
+                &counters.edges,
+                &counters.steals,
+                &counters.sampled_bodies,
+                &counters.sampled_body_ns,
+                &counters.sampled_wait_ns,
+            ]) {
+                counter.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// A number and home for a new runtime; nobody else gets it until it is given back.
+pub(crate) struct Reservation {
+    pub(crate) number: usize,
+    pub(crate) home: &'static Home,
+}
+
+/// Marks an entry as taken while its runtime is being made.
+fn being_made() -> *mut Runtime {
+    core::ptr::dangling_mut()
+}
+
+/// Takes a free entry of the table.
+pub(crate) fn reserve() -> Result<Reservation> {
+    let _opening = OPENING.lock();
+    let number = TABLE
+        .iter()
+        .position(|entry| entry.runtime.load(Ordering::Acquire).is_null())
+        .ok_or_else(|| Error::new(NORN_E_RESOURCE, format!("{MAX_RUNTIMES} runtimes are open")))?;
+    let entry = &TABLE[number];
+    let home = entry
+        .home
+        .get_or_init(|| Box::leak(Box::new(Home::new(number as u32))));
+    home.reset_counters();
+    entry.runtime.store(being_made(), Ordering::Release);
+    Ok(Reservation { number, home })
+}
+
+/// Gives an entry back whose runtime could not be made.
+pub(crate) fn unreserve(number: usize) {
+    TABLE[number]
+        .runtime
+        .store(core::ptr::null_mut(), Ordering::Release);
+}
+
+/// Enters a runtime and gives its handle.
+pub(crate) fn enter(number: usize, runtime: *mut Runtime) -> *mut norn_runtime {
+    let entry = &TABLE[number];
+    let generation = entry.generation.load(Ordering::Relaxed) + 1;
+    entry.generation.store(generation, Ordering::Release);
+    entry.runtime.store(runtime, Ordering::Release);
+    handle_of(number, generation)
+}
+
+fn handle_of(number: usize, generation: u32) -> *mut norn_runtime {
+    let value = ((generation as usize) << (NUMBER_BITS + TAG_BITS)) | (number << TAG_BITS) | TAG;
+    core::ptr::without_provenance_mut(value)
+}
+
+/// The handle of an open runtime.
+pub(crate) fn handle(number: usize) -> *mut norn_runtime {
+    handle_of(number, TABLE[number].generation.load(Ordering::Relaxed))
+}
+
+/// Takes a runtime out of the table; from now on its handle is invalid.
+pub(crate) fn leave(number: usize) {
+    let _opening = OPENING.lock();
+    let entry = &TABLE[number];
+    entry.generation.store(
+        entry.generation.load(Ordering::Relaxed) + 1,
+        Ordering::Release,
+    );
+    entry
+        .runtime
+        .store(core::ptr::null_mut(), Ordering::Release);
+}
+
+/// The runtime behind a handle.
+#[inline(always)]
+pub(crate) fn resolve(handle: *mut norn_runtime) -> Result<&'static Runtime> {
+    let value = handle as usize;
+    let number = (value >> TAG_BITS) & (MAX_RUNTIMES - 1);
+    let generation = (value >> (NUMBER_BITS + TAG_BITS)) as u32;
+    let entry = &TABLE[number];
+    let runtime = entry.runtime.load(Ordering::Acquire);
+    if value & 0xf != TAG
+        || value >> (NUMBER_BITS + TAG_BITS) > u32::MAX as usize
+        || entry.generation.load(Ordering::Acquire) != generation
+        || generation == 0
+        || runtime.is_null()
+        || runtime == being_made()
+    {
+        return Err(not_a_runtime(value, number, generation));
+    }
+    // SAFETY: an entered runtime lives until it has left the table; that no call
+    // runs beside the close is what `norn_close` demands of the application.
+    Ok(unsafe { &*runtime })
+}
+
+#[cold]
+fn not_a_runtime(value: usize, number: usize, generation: u32) -> Error {
+    if value == 0 {
+        return Error::new(NORN_E_INVALID, "rt is NULL");
+    }
+    let now = TABLE[number].generation.load(Ordering::Relaxed);
+    if value & 0xf == TAG && generation != 0 && generation <= now {
+        return Error::new(NORN_E_INVALID, "rt was closed");
+    }
+    Error::new(NORN_E_INVALID, format!("rt {value:#x} is no runtime"))
+}
+
+/// The home of a number, for lanes of threads that end.
+pub(crate) fn home_of(number: usize) -> Option<&'static Home> {
+    TABLE
+        .get(number)
+        .and_then(|entry| entry.home.get().copied())
+}
+
+/// The one shared runtime, and how often it was opened.
+pub(crate) static SHARED: Mutex<Option<(usize, usize)>> = Mutex::new(None);

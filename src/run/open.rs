@@ -1,0 +1,285 @@
+//! Opening, draining and closing a runtime.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::config::Settings;
+use super::home;
+use super::runtime::Runtime;
+use super::seat;
+use super::wait::{Watching, deadline_of};
+use super::{asymmetric, environment, fork};
+use crate::abi::status::{
+    NORN_E_INVALID, NORN_E_STATE, NORN_E_TASK_FAILED, NORN_E_TIMEOUT, NORN_E_VERSION,
+};
+use crate::abi::types::*;
+use crate::error::{Error, Result};
+
+/// Opens a runtime.
+///
+/// # Safety
+/// The strings and callbacks of `config` are what its documentation says.
+pub(crate) unsafe fn open(
+    header_version: i32,
+    config: Option<norn_config>,
+) -> Result<*mut norn_runtime> {
+    check_version(header_version)?;
+    // SAFETY: passed on.
+    let settings = unsafe { Settings::resolve(config, &environment::of_this_process()) }?;
+    if !settings.shared {
+        return open_new(settings);
+    }
+    let mut shared = home::SHARED.lock();
+    if let Some((number, opens)) = shared.as_mut() {
+        *opens += 1;
+        return Ok(home::handle(*number));
+    }
+    let handle = open_new(settings)?;
+    *shared = Some((home::resolve(handle)?.number, 1));
+    Ok(handle)
+}
+
+fn check_version(header_version: i32) -> Result<()> {
+    let (major, minor) = (header_version / 1_000_000, header_version / 1_000 % 1_000);
+    if header_version < 0 || major != NORN_VERSION_MAJOR || minor > NORN_VERSION_MINOR {
+        return Err(Error::new(
+            NORN_E_VERSION,
+            format!(
+                "the program was compiled with norn.h {major}.{minor}, this library is {NORN_VERSION_MAJOR}.{NORN_VERSION_MINOR}"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
+    fork::watch_forks();
+    asymmetric::prepare();
+    let reservation = home::reserve()?;
+    reservation.home.graph.renew(settings.deterministic);
+    let runtime = Box::into_raw(Box::new(Runtime::new(
+        reservation.number,
+        reservation.home,
+        settings,
+    )));
+    // SAFETY: made just above; freed by `free` only.
+    let opened = unsafe { &*runtime };
+    for (slot, place) in opened.queues.slots.iter().enumerate() {
+        // SAFETY: no thread sits in the slot yet.
+        unsafe { *place.lane.get() = opened.home.take_lane(slot as i32) };
+    }
+    let started = opened
+        .start_workers()
+        .and_then(|()| opened.start_watchdog());
+    if let Err(error) = started {
+        opened.stop_watchdog();
+        opened.stop_threads();
+        free(runtime);
+        home::unreserve(reservation.number);
+        return Err(error);
+    }
+    if opened.settings.caller_works && !opened.callers_run {
+        opened.opener_idle.store(true, Ordering::SeqCst);
+        drop(seat::sit(opened, 0));
+    }
+    let handle = home::enter(reservation.number, runtime);
+    opened.settings.hooks.log.info(format_args!(
+        "opened: {}",
+        opened.settings.decisions.join("; ")
+    ));
+    Ok(handle)
+}
+
+/// Frees a runtime whose threads have ended.
+fn free(runtime: *mut Runtime) {
+    // SAFETY: made by `open_new` and freed once: by its failure, or by the one close that took it out of the table.
+    let runtime = unsafe { Box::from_raw(runtime) };
+    for place in &runtime.queues.slots {
+        // SAFETY: no thread sits in the slot any more.
+        runtime.home.give_lane(unsafe { *place.lane.get() });
+    }
+}
+
+/// Closes a runtime; see `norn_close_with`.
+pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> Result<()> {
+    let runtime = home::resolve(handle)?;
+    if flags != NORN_DRAIN && flags != NORN_CANCEL {
+        return Err(Error::new(
+            NORN_E_INVALID,
+            format!("flags {flags:#x} is none"),
+        ));
+    }
+    runtime.refuse_in_body("closing")?;
+    if runtime.shared {
+        let mut shared = home::SHARED.lock();
+        match shared.as_mut() {
+            Some((number, opens)) if *number == runtime.number && *opens > 1 => {
+                *opens -= 1;
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+    let Some(_closing) = runtime.draining.try_lock() else {
+        return Err(Error::new(
+            NORN_E_STATE,
+            "another thread closes or drains the runtime",
+        ));
+    };
+    runtime.finish_work(flags, deadline_of(timeout_ns))?;
+    if runtime.shared {
+        *home::SHARED.lock() = None;
+    }
+    runtime.stop_watchdog();
+    runtime.stop_threads();
+    let unseen = runtime.graph().failures.first_unseen();
+    runtime.act(|graph, lane| graph.remove_all_data(lane));
+    if seat::slot_in(runtime).is_some() {
+        drop(seat::stand());
+    }
+    home::leave(runtime.number);
+    // Waits that the close has ended may still be on their way out.
+    while runtime.waits.load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    drop(_closing);
+    free(core::ptr::from_ref(runtime).cast_mut());
+    match unseen {
+        None => Ok(()),
+        Some(cause) => {
+            let failure = crate::order::failure::Failure {
+                cause,
+                propagated: false,
+            };
+            Err(Error::new(
+                NORN_E_TASK_FAILED,
+                format!(
+                    "closed, but nobody looked at a failure: {}",
+                    crate::order::graph::describe(&failure)
+                ),
+            ))
+        }
+    }
+}
+
+impl Runtime {
+    /// Tasks submitted in a drain phase that have not completed.
+    fn live_in_phase(&self, phase: usize) -> u64 {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Acquire);
+        // Completed first: a child is counted as submitted before its parent is counted as completed, so
+        // equality means that none of the phase is left.
+        let completed = self.home.sum(|counters| read(&counters.completed[phase]));
+        let submitted = self.home.sum(|counters| read(&counters.submitted[phase]));
+        submitted.saturating_sub(completed)
+    }
+
+    /// Tasks that have not completed.
+    pub(crate) fn live_tasks(&self) -> u64 {
+        self.live_in_phase(0) + self.live_in_phase(1)
+    }
+
+    /// `norn_drain`.
+    pub(crate) fn drain(&self, timeout_ns: i64) -> Result<()> {
+        self.check_sound()?;
+        self.refuse_in_body("draining")?;
+        let deadline = deadline_of(timeout_ns);
+        let _turn = match deadline {
+            None => self.draining.lock(),
+            Some(deadline) => self
+                .draining
+                .try_lock_until(deadline)
+                .ok_or_else(|| Error::new(NORN_E_TIMEOUT, "another drain is in progress"))?,
+        };
+        self.act(|graph, lane| graph.close_reductions(lane));
+        let phase = (self.graph().phase.fetch_xor(1, Ordering::SeqCst) & 1) as usize;
+        let _watching = Watching::new(self, true);
+        // The other phase was empty after the last drain, but for tasks whose submission raced with it.
+        let combined = || self.live_in_phase(phase) == 0 && !self.combining();
+        if timeout_ns == 0 {
+            self.progress_once();
+            return if combined() {
+                Ok(())
+            } else {
+                Err(Error::new(NORN_E_TIMEOUT, "work is left"))
+            };
+        }
+        self.wait_outside(deadline, &combined)
+    }
+
+    /// Whether a reduction is still being combined.
+    fn combining(&self) -> bool {
+        self.graph().combining.load(Ordering::SeqCst) != 0
+    }
+
+    /// Ends all work before a close.
+    fn finish_work(&self, flags: u32, deadline: Option<Instant>) -> Result<()> {
+        let graph = self.graph();
+        graph.sealed.store(true, Ordering::SeqCst);
+        graph.closing.store(true, Ordering::SeqCst);
+        self.seal()?;
+        self.act(|graph, lane| graph.close_reductions(lane));
+        if flags == NORN_CANCEL {
+            graph.cancelling.store(true, Ordering::SeqCst);
+            self.act(|graph, lane| graph.cancel_all(lane));
+        }
+        let _watching = Watching::new(self, true);
+        let over = || self.live_tasks() == 0 && !self.combining() && self.blocked.count() == 0;
+        loop {
+            let quiet = || over() || (self.is_quiescent() && !self.is_somebody_inside());
+            let waited = self.wait_outside(deadline, &quiet);
+            if let Err(error) = waited {
+                graph.closing.store(false, Ordering::SeqCst);
+                return Err(error);
+            }
+            let closed = self.act(|graph, lane| graph.close_unserved(lane));
+            if closed {
+                continue;
+            }
+            if over() {
+                return Ok(());
+            }
+            // Quiet, yet something lives: bodies that have ended and wait for holds, which only somebody
+            // outside can take off. Their memory is in use until then, so there is nothing to do but wait.
+            self.settings.hooks.log.debug("closing: waiting for holds");
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                graph.closing.store(false, Ordering::SeqCst);
+                return Err(Error::new(
+                    NORN_E_TIMEOUT,
+                    format!("work is left: {}", self.blocked_summary()),
+                ));
+            }
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+    }
+
+    /// A body runs on a thread that sits in no slot (OPENER tasks, one-thread modes).
+    fn is_somebody_inside(&self) -> bool {
+        self.running.load(Ordering::SeqCst) > 0
+    }
+
+    /// Above `max_live_tasks`: lets running bodies finish before more is submitted.
+    #[cold]
+    pub(crate) fn back_pressure(&self) {
+        let ceiling = self.settings.max_live_tasks;
+        if self.live_tasks() < ceiling {
+            return;
+        }
+        let room = ceiling - ceiling / 4;
+        if self.callers_run || (self.settings.submit_helps && self.is_opener()) {
+            // Nobody else runs bodies. Without leave to run them here, waiting would be for ever.
+            if self.settings.submit_helps {
+                let _ =
+                    self.wait_outside(None, &|| self.live_tasks() <= room || self.is_quiescent());
+            }
+            return;
+        }
+        if self.settings.caller_works && self.queues.slots.len() == 1 {
+            return;
+        }
+        let mut watching = Watching::new(self, true);
+        watching.watch();
+        while self.live_tasks() > room && !self.is_quiescent() {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+    }
+}

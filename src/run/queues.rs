@@ -1,0 +1,263 @@
+//! The queues of runnable tasks.
+//!
+//! A worker's own tasks go to its deque (last in, first out: the data are still
+//! in its cache) and are stolen from the other end. Everybody else submits to the
+//! injector. Tasks with a priority go to two heaps, one for above and one for
+//! below normal, looked at through a counter that is read-mostly, so that
+//! programs without priorities pay one load. Tasks with a place go to that
+//! place's queue. One-thread modes use a single list instead of all of these.
+
+use core::cell::{Cell, UnsafeCell};
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam_deque::{Injector, Steal, Stealer, Worker};
+use crossbeam_utils::CachePadded;
+use parking_lot::Mutex;
+
+use crate::order::lane::{Lane, count};
+
+/// A heap of tasks by priority, then age.
+#[derive(Default)]
+pub(crate) struct PriorityQueue {
+    size: AtomicUsize,
+    heap: Mutex<(u64, BinaryHeap<(i16, core::cmp::Reverse<u64>, u32)>)>,
+}
+
+impl PriorityQueue {
+    fn push(&self, priority: i16, node: u32) {
+        let mut heap = self.heap.lock();
+        heap.0 += 1;
+        let age = heap.0;
+        heap.1.push((priority, core::cmp::Reverse(age), node));
+        self.size.store(heap.1.len(), Ordering::SeqCst);
+    }
+
+    #[inline(always)]
+    fn pop(&self) -> Option<u32> {
+        if self.size.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        self.pop_locked()
+    }
+
+    fn pop_locked(&self) -> Option<u32> {
+        let mut heap = self.heap.lock();
+        let popped = heap.1.pop();
+        self.size.store(heap.1.len(), Ordering::SeqCst);
+        popped.map(|(_, _, node)| node)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.size.load(Ordering::SeqCst) == 0
+    }
+}
+
+/// A first-in first-out queue for one place.
+#[derive(Default)]
+pub(crate) struct PlaceQueue {
+    size: AtomicUsize,
+    queue: Mutex<VecDeque<u32>>,
+}
+
+impl PlaceQueue {
+    /// Adds a task.
+    pub(crate) fn push(&self, node: u32) {
+        let mut queue = self.queue.lock();
+        queue.push_back(node);
+        self.size.store(queue.len(), Ordering::SeqCst);
+    }
+
+    /// Takes the oldest.
+    #[inline(always)]
+    pub(crate) fn pop(&self) -> Option<u32> {
+        if self.size.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut queue = self.queue.lock();
+        let popped = queue.pop_front();
+        self.size.store(queue.len(), Ordering::SeqCst);
+        popped
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.size.load(Ordering::SeqCst) == 0
+    }
+}
+
+/// What belongs to one worker's place in the runtime, whichever thread sits there.
+pub(crate) struct Slot {
+    /// Used by the thread that sits here only.
+    deque: Worker<u32>,
+    /// A task to run before all others of normal priority; 0 for none. Used by the sitting thread only.
+    next: Cell<u32>,
+    /// Used by the sitting thread only.
+    pub(crate) lane: UnsafeCell<*mut Lane>,
+    pub(crate) here: PlaceQueue,
+    /// Index into `Queues::nodes`.
+    pub(crate) node: usize,
+    victims: Vec<usize>,
+}
+
+// SAFETY: `deque`, `next` and `lane` are used only by the thread that sits in the
+// slot; the slot passes from thread to thread through locks.
+unsafe impl Sync for Slot {}
+// SAFETY: as above.
+unsafe impl Send for Slot {}
+
+/// All queues of one runtime.
+pub(crate) struct Queues {
+    pub(crate) slots: Vec<CachePadded<Slot>>,
+    stealers: Vec<Stealer<u32>>,
+    injector: Injector<u32>,
+    above: CachePadded<PriorityQueue>,
+    below: CachePadded<PriorityQueue>,
+    /// One queue for each NUMA node, by its number.
+    pub(crate) nodes: Vec<(i32, PlaceQueue)>,
+    /// Tasks for the thread that opened the runtime.
+    pub(crate) opener: PlaceQueue,
+}
+
+impl Queues {
+    /// Queues for slots with the given node numbers and steal orders.
+    pub(crate) fn new(places: Vec<(i32, Vec<usize>)>, node_numbers: Vec<i32>) -> Self {
+        let mut stealers = Vec::new();
+        let mut slots = Vec::new();
+        for (node, victims) in places {
+            let deque = Worker::new_lifo();
+            stealers.push(deque.stealer());
+            let node = node_numbers
+                .iter()
+                .position(|number| *number == node)
+                .unwrap_or(0);
+            slots.push(CachePadded::new(Slot {
+                deque,
+                next: Cell::new(0),
+                lane: UnsafeCell::new(core::ptr::null_mut()),
+                here: PlaceQueue::default(),
+                node,
+                victims,
+            }));
+        }
+        Self {
+            slots,
+            stealers,
+            injector: Injector::new(),
+            above: CachePadded::default(),
+            below: CachePadded::default(),
+            nodes: node_numbers
+                .into_iter()
+                .map(|number| (number, PlaceQueue::default()))
+                .collect(),
+            opener: PlaceQueue::default(),
+        }
+    }
+
+    /// Adds a task without a place. `slot`: where the calling thread sits.
+    #[inline(always)]
+    pub(crate) fn push(&self, slot: Option<usize>, priority: i16, node: u32) {
+        if priority != 0 {
+            self.push_prioritised(priority, node);
+            return;
+        }
+        match slot {
+            Some(slot) => self.slots[slot].deque.push(node),
+            None => self.injector.push(node),
+        }
+    }
+
+    #[cold]
+    fn push_prioritised(&self, priority: i16, node: u32) {
+        if priority > 0 {
+            self.above.push(priority, node);
+        } else {
+            self.below.push(priority, node);
+        }
+    }
+
+    /// Makes `node` the next task of the thread that sits in `slot`; gives back the one that was.
+    #[inline(always)]
+    pub(crate) fn replace_next(&self, slot: usize, node: u32) -> u32 {
+        self.slots[slot].next.replace(node)
+    }
+
+    /// The next task for the thread that sits in `slot`.
+    #[inline(always)]
+    pub(crate) fn take(&self, slot: usize, lane: &Lane) -> Option<u32> {
+        let own = &self.slots[slot];
+        if let Some(node) = self.above.pop() {
+            return Some(node);
+        }
+        let next = own.next.replace(0);
+        if next != 0 {
+            return Some(next);
+        }
+        if let Some(node) = own.here.pop() {
+            return Some(node);
+        }
+        if let Some((_, queue)) = self.nodes.get(own.node)
+            && let Some(node) = queue.pop()
+        {
+            return Some(node);
+        }
+        if let Some(node) = own.deque.pop() {
+            return Some(node);
+        }
+        self.find(slot, lane)
+    }
+
+    /// Looks everywhere else.
+    fn find(&self, slot: usize, lane: &Lane) -> Option<u32> {
+        let own = &self.slots[slot];
+        loop {
+            let mut again = false;
+            match self.injector.steal_batch_and_pop(&own.deque) {
+                Steal::Success(node) => return Some(node),
+                Steal::Retry => again = true,
+                Steal::Empty => {}
+            }
+            for victim in &own.victims {
+                match self.stealers[*victim].steal_batch_and_pop(&own.deque) {
+                    Steal::Success(node) => {
+                        count(&lane.counters.steals, 1);
+                        return Some(node);
+                    }
+                    Steal::Retry => again = true,
+                    Steal::Empty => {}
+                }
+            }
+            if !again {
+                return self.below.pop();
+            }
+        }
+    }
+
+    /// Whether the thread that sits in `slot` would find something. May say yes falsely, never no.
+    pub(crate) fn has_work_for(&self, slot: usize) -> bool {
+        let own = &self.slots[slot];
+        own.next.get() != 0
+            || !own.here.is_empty()
+            || self
+                .nodes
+                .get(own.node)
+                .is_some_and(|(_, queue)| !queue.is_empty())
+            || self.has_shared_work()
+    }
+
+    /// Whether there is a task that any worker may take.
+    pub(crate) fn has_shared_work(&self) -> bool {
+        !self.above.is_empty()
+            || !self.below.is_empty()
+            || !self.injector.is_empty()
+            || self.stealers.iter().any(|stealer| !stealer.is_empty())
+    }
+
+    /// Whether there is any task at all.
+    pub(crate) fn has_any_work(&self) -> bool {
+        self.has_shared_work()
+            || !self.opener.is_empty()
+            || self.nodes.iter().any(|(_, queue)| !queue.is_empty())
+            || self.slots.iter().any(|slot| !slot.here.is_empty())
+    }
+}

@@ -1,0 +1,683 @@
+//! A runtime: a graph, the queues, the threads, and the calls that change the
+//! graph and then hand what has become runnable to the scheduler.
+
+use core::ffi::{CStr, c_char, c_void};
+use std::collections::HashSet;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use std::thread::Thread as StdThread;
+use std::time::Instant;
+
+use crossbeam_utils::CachePadded;
+use parking_lot::{Condvar, Mutex};
+
+use super::blocked::BlockedBodies;
+use super::config::{OnFailure, Settings};
+use super::gang::Gang;
+use super::home::{self, Home};
+use super::queues::Queues;
+use super::seat;
+use super::serial::SerialQueue;
+use super::sleep::Sleep;
+use super::thread::{FloatingPoint, Thread};
+use crate::abi::status::{NORN_E_INTERNAL, NORN_E_INVALID, NORN_E_WOULD_DEADLOCK};
+use crate::abi::types::*;
+use crate::error::{Error, Result};
+use crate::order::graph::Graph;
+use crate::order::lane::Lane;
+use crate::order::node::{flag, kind};
+use crate::order::token::Token;
+
+/// Who may sit in the slot that application threads take turns in.
+#[derive(Default)]
+pub(crate) struct CallerSeat {
+    /// Somebody sits there (an application thread or a spare in its place).
+    pub(crate) taken: bool,
+    /// Application threads that wait for it.
+    pub(crate) waiting: Vec<StdThread>,
+}
+
+/// See the module's text.
+pub(crate) struct Runtime {
+    pub(crate) number: usize,
+    pub(crate) home: &'static Home,
+    pub(crate) settings: Settings,
+    /// Whether bodies run only inside calls of application threads (zero workers, one-thread modes).
+    pub(crate) callers_run: bool,
+    /// Whether one body runs at a time, in an order that does not depend on timing.
+    pub(crate) one_thread: bool,
+    pub(crate) queues: Queues,
+    pub(crate) serial: SerialQueue,
+    pub(crate) sleep: Sleep,
+    pub(crate) blocked: BlockedBodies,
+    pub(crate) gang: Gang,
+    pub(crate) caller_seat: Mutex<CallerSeat>,
+    /// Application threads inside a call that may run bodies.
+    pub(crate) callers_inside: AtomicUsize,
+    pub(crate) opener: StdThread,
+    pub(crate) floating_point: FloatingPoint,
+    pub(crate) threads: Mutex<Vec<Thread>>,
+    pub(crate) thread_count: AtomicUsize,
+    /// Norn's threads end.
+    pub(crate) stopping: AtomicBool,
+    /// Threads that wait for a drain or for quiescence, woken when a worker finds nothing to do.
+    pub(crate) watchers: Mutex<Vec<StdThread>>,
+    pub(crate) watcher_count: CachePadded<AtomicUsize>,
+    /// The opener holds a slot and is outside of waits (NORN_CALLER_WORKS).
+    pub(crate) opener_idle: AtomicBool,
+    /// Waits in progress, which a close lets end before it frees the runtime.
+    pub(crate) waits: AtomicUsize,
+    /// Bodies being run at this moment, blocked ones not counted.
+    pub(crate) running: CachePadded<AtomicI64>,
+    /// One drain at a time flips the phase.
+    pub(crate) draining: Mutex<()>,
+    /// A defect was caught; see `poison`.
+    pub(crate) poisoned: AtomicBool,
+    /// The task whose wait for its start is being timed (one in 64), and since when.
+    pub(crate) sampled_node: AtomicU32,
+    pub(crate) sampled_since: AtomicI64,
+    pub(crate) opened: Instant,
+    names: Mutex<HashSet<CString>>,
+    pub(crate) watchdog: Mutex<Option<Thread>>,
+    pub(crate) watchdog_bell: (Mutex<bool>, Condvar),
+    /// A NORN_SHARED runtime counts its opens in `home::SHARED`.
+    pub(crate) shared: bool,
+}
+
+impl Runtime {
+    /// The graph.
+    #[inline(always)]
+    pub(crate) fn graph(&self) -> &'static Graph {
+        &self.home.graph
+    }
+
+    /// A runtime without threads yet.
+    pub(crate) fn new(number: usize, home: &'static Home, settings: Settings) -> Self {
+        let one_thread = settings.mode.one_thread();
+        let callers_run = one_thread || settings.workers == 0;
+        let slots = if callers_run { 1 } else { settings.workers };
+        let mut node_numbers: Vec<i32> = Vec::new();
+        let places = (0..slots)
+            .map(|slot| {
+                let node = settings.topology.node(slot);
+                if !node_numbers.contains(&node) {
+                    node_numbers.push(node);
+                }
+                let mut victims = settings.topology.steal_order(slot);
+                victims.retain(|victim| *victim != slot && *victim < slots);
+                (node, victims)
+            })
+            .collect();
+        let max_threads = settings.max_threads;
+        Self {
+            number,
+            home,
+            callers_run,
+            one_thread,
+            queues: Queues::new(places, node_numbers),
+            serial: SerialQueue::new(settings.mode),
+            sleep: Sleep::new(slots),
+            blocked: BlockedBodies::new(max_threads),
+            gang: Gang::default(),
+            caller_seat: Mutex::new(CallerSeat::default()),
+            callers_inside: AtomicUsize::new(0),
+            opener: std::thread::current(),
+            floating_point: FloatingPoint::of_this_thread(),
+            threads: Mutex::new(Vec::new()),
+            thread_count: AtomicUsize::new(0),
+            stopping: AtomicBool::new(false),
+            watchers: Mutex::new(Vec::new()),
+            watcher_count: CachePadded::new(AtomicUsize::new(0)),
+            opener_idle: AtomicBool::new(false),
+            waits: AtomicUsize::new(0),
+            running: CachePadded::new(AtomicI64::new(0)),
+            draining: Mutex::new(()),
+            poisoned: AtomicBool::new(false),
+            sampled_node: AtomicU32::new(0),
+            sampled_since: AtomicI64::new(0),
+            opened: Instant::now(),
+            names: Mutex::new(HashSet::new()),
+            watchdog: Mutex::new(None),
+            watchdog_bell: (Mutex::new(false), Condvar::new()),
+            shared: settings.shared,
+            settings,
+        }
+    }
+
+    // ----- changing the graph -----
+
+    /// Changes the graph with this thread's lane, draws the consequences, and schedules what may run.
+    #[inline]
+    pub(crate) fn act<R>(&self, change: impl FnOnce(&Graph, &mut Lane) -> R) -> R {
+        let slot = seat::slot_in(self);
+        let lane = match slot {
+            // SAFETY: the lane cell belongs to the thread that sits in the slot, which is this one.
+            Some(slot) => unsafe { *self.queues.slots[slot].lane.get() },
+            None => seat::own_lane(self).unwrap_or(core::ptr::null_mut()),
+        };
+        // SAFETY: a lane belongs to one thread at a time; `busy` is read and written by that thread only.
+        if lane.is_null() || unsafe { (*lane).busy } {
+            return self.act_with_spare_lane(slot, change);
+        }
+        // SAFETY: as above, and `busy` keeps a call from inside this one from using it too.
+        let lane = unsafe { &mut *lane };
+        self.act_with(lane, slot, change)
+    }
+
+    /// A call from inside another one (a destructor that calls norn), or from a thread that is ending.
+    #[cold]
+    fn act_with_spare_lane<R>(
+        &self,
+        slot: Option<usize>,
+        change: impl FnOnce(&Graph, &mut Lane) -> R,
+    ) -> R {
+        let lane = self.home.take_lane(-1);
+        // SAFETY: taken just above, so it is ours alone.
+        let result = self.act_with(unsafe { &mut *lane }, slot, change);
+        self.home.give_lane(lane);
+        result
+    }
+
+    #[inline]
+    fn act_with<R>(
+        &self,
+        lane: &mut Lane,
+        slot: Option<usize>,
+        change: impl FnOnce(&Graph, &mut Lane) -> R,
+    ) -> R {
+        lane.busy = true;
+        let bomb = PoisonOnPanic(self);
+        let result = change(self.graph(), lane);
+        self.graph().settle(lane);
+        core::mem::forget(bomb);
+        lane.busy = false;
+        if !lane.ripple.runnable.is_empty() {
+            self.schedule(lane, slot);
+        }
+        if !lane.ripple.new_causes.is_empty() {
+            self.tell_failures(core::mem::take(&mut lane.ripple.new_causes));
+        }
+        if slot.is_none() && self.watcher_count.load(Ordering::Relaxed) != 0 {
+            self.wake_watchers();
+        }
+        result
+    }
+
+    /// Puts the lane's runnable tasks where they will be found.
+    #[inline]
+    fn schedule(&self, lane: &mut Lane, slot: Option<usize>) {
+        let mut runnable = core::mem::take(&mut lane.ripple.runnable);
+        if self.one_thread {
+            // The list was walked from the last successor to the first.
+            for node in runnable.drain(..).rev() {
+                self.schedule_serial(node);
+            }
+        } else {
+            for node in runnable.drain(..) {
+                let entry = self.graph().nodes.get(node);
+                if entry.load_state() & flag::PARTICULAR != 0 {
+                    self.schedule_particular(slot, node);
+                } else {
+                    self.queues.push(slot, entry.priority(), node);
+                }
+            }
+        }
+        lane.ripple.runnable = runnable;
+        self.sleep.work_added();
+    }
+
+    fn schedule_serial(&self, node: u32) {
+        let entry = self.graph().nodes.get(node);
+        let opener = entry.load_state() & flag::PARTICULAR != 0
+            && self.place_of(node).kind == NORN_PLACE_OPENER;
+        self.serial.push(node, entry.priority(), opener);
+        if opener {
+            self.opener.unpark();
+        }
+    }
+
+    /// The place a task asks for.
+    pub(crate) fn place_of(&self, node: u32) -> norn_place {
+        match self.graph().annex(self.graph().nodes.get(node)) {
+            // SAFETY: the task is runnable and not yet begun, so whoever schedules it owns it.
+            Some(annex) => unsafe { annex.body() }.place,
+            None => norn_place::default(),
+        }
+    }
+
+    /// A task with a place or with a wish for several workers.
+    #[cold]
+    pub(crate) fn schedule_particular(&self, slot: Option<usize>, node: u32) {
+        let place = self.place_of(node);
+        match place.kind {
+            NORN_PLACE_OPENER => {
+                self.queues.opener.push(node);
+                self.opener.unpark();
+                self.wake_watchers();
+            }
+            NORN_PLACE_CPU if place.index >= 0 && !self.callers_run => {
+                let slot = place.index as usize;
+                self.queues.slots[slot].here.push(node);
+                self.sleep.wake_slot(slot);
+            }
+            NORN_PLACE_NUMA if !self.callers_run => {
+                let position = self
+                    .queues
+                    .nodes
+                    .iter()
+                    .position(|(number, _)| *number == place.index);
+                self.queues.nodes[position.unwrap_or(0)].1.push(node);
+                self.sleep.wake_all();
+            }
+            _ => {
+                let priority = self.graph().nodes.get(node).priority();
+                self.queues.push(slot, priority, node);
+            }
+        }
+    }
+
+    /// Applies the failure policy to new first causes.
+    #[cold]
+    fn tell_failures(&self, causes: Vec<u32>) {
+        for number in causes {
+            let cause = self.graph().failures.cause(number);
+            match self.settings.on_failure {
+                OnFailure::Return => {}
+                OnFailure::Call => {
+                    let record = self.record_of_cause(cause.token, &cause);
+                    self.settings.hooks.failed(&record);
+                }
+                OnFailure::Abort => {
+                    let failure = crate::order::failure::Failure {
+                        cause,
+                        propagated: false,
+                    };
+                    let text = crate::order::graph::describe(&failure);
+                    self.settings
+                        .hooks
+                        .log
+                        .error(format_args!("{text}; aborting, as on_failure asks"));
+                    eprintln!("norn: {text}; aborting");
+                    std::process::abort();
+                }
+            }
+        }
+    }
+
+    /// Wakes those who wait for a drain or quiescence, to look again.
+    pub(crate) fn wake_watchers(&self) {
+        if self.watcher_count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        for thread in self.watchers.lock().iter() {
+            thread.unpark();
+        }
+    }
+
+    // ----- calls that only change the graph -----
+
+    fn body(&self) -> u32 {
+        seat::body_in(self)
+    }
+
+    /// Checks what the graph cannot: places that only this machine and configuration know.
+    #[inline]
+    pub(crate) fn check_place(&self, task: &norn_task) -> Result<()> {
+        if task.place.kind == NORN_PLACE_ANY {
+            return Ok(());
+        }
+        self.check_place_slow(task.place)
+    }
+
+    #[cold]
+    fn check_place_slow(&self, place: norn_place) -> Result<()> {
+        let unsupported =
+            |text: &'static str| Err(Error::new(crate::abi::status::NORN_E_UNSUPPORTED, text));
+        match place.kind {
+            NORN_PLACE_CPU if place.index == -1 => Ok(()),
+            NORN_PLACE_CPU
+                if place.index >= 0 && (place.index as usize) < self.settings.workers.max(1) =>
+            {
+                Ok(())
+            }
+            NORN_PLACE_CPU => Err(Error::new(
+                NORN_E_INVALID,
+                format!("task.place: there is no worker {}", place.index),
+            )),
+            NORN_PLACE_NUMA
+                if self
+                    .queues
+                    .nodes
+                    .iter()
+                    .any(|(number, _)| *number == place.index) =>
+            {
+                Ok(())
+            }
+            NORN_PLACE_NUMA => Err(Error::new(
+                NORN_E_INVALID,
+                format!("task.place: no worker is on NUMA node {}", place.index),
+            )),
+            NORN_PLACE_OPENER => Ok(()),
+            NORN_PLACE_DEVICE => {
+                unsupported("task.place: this build of norn has no device lowering")
+            }
+            NORN_PLACE_MPI => unsupported("task.place: no world is attached"),
+            kind => Err(Error::new(
+                NORN_E_INVALID,
+                format!("task.place.kind {kind} is none"),
+            )),
+        }
+    }
+
+    /// Submits one task.
+    #[inline]
+    pub(crate) fn submit(
+        &self,
+        task: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+    ) -> Result<norn_token> {
+        self.check_place(task)?;
+        let body = self.body();
+        if self.settings.max_live_tasks != 0 && body == 0 {
+            self.back_pressure();
+        }
+        self.act(|graph, lane| graph.submit(lane, body, task, accesses, after))
+            .map(norn_token::from)
+    }
+
+    /// Starts a batch, which is checked whole before any of it is submitted.
+    pub(crate) fn begin_batch<'a>(&'a self) -> Result<super::batch::Batch<'a>> {
+        self.graph().check_open(self.body() != 0)?;
+        Ok(super::batch::Batch::new(self, self.body()))
+    }
+
+    /// Declares a token.
+    pub(crate) fn declare(&self, name: *const c_char) -> Result<norn_token> {
+        let body = self.body();
+        self.act(|graph, lane| graph.new_token(lane, body, kind::DECLARED, name))
+            .map(norn_token::from)
+    }
+
+    /// Promises a token.
+    pub(crate) fn promise(&self, name: *const c_char) -> Result<norn_token> {
+        let body = self.body();
+        self.act(|graph, lane| graph.new_token(lane, body, kind::PROMISE, name))
+            .map(norn_token::from)
+    }
+
+    /// Keeps a promise.
+    pub(crate) fn fulfill(&self, promise: norn_token) -> Result<()> {
+        self.complete_promise(promise, None)
+    }
+
+    /// Breaks a promise.
+    pub(crate) fn fail_promise(
+        &self,
+        promise: norn_token,
+        code: i32,
+        message: Option<&CStr>,
+    ) -> Result<()> {
+        if code == 0 {
+            return Err(Error::new(NORN_E_INVALID, "code is 0, which means success"));
+        }
+        let text = message
+            .map(|text| text.to_string_lossy())
+            .unwrap_or_default();
+        self.complete_promise(promise, Some((code, &text)))
+    }
+
+    fn complete_promise(&self, promise: norn_token, failure: Option<(i32, &str)>) -> Result<()> {
+        let token = Token::from(promise);
+        if token.is_zero() {
+            return Err(Error::new(NORN_E_INVALID, "the promise is {0}"));
+        }
+        if self.one_thread && self.body() == 0 && self.running.load(Ordering::Acquire) > 0 {
+            // From outside, while a body runs: delivered when nothing is runnable, so that the order
+            // does not depend on when it came.
+            return self.defer_promise(token, failure);
+        }
+        self.act(|graph, lane| graph.keep_promise(lane, token, failure))
+    }
+
+    fn defer_promise(&self, token: Token, failure: Option<(i32, &str)>) -> Result<()> {
+        match self.graph().live_node(token)? {
+            Some((_, node)) if node.kind() == kind::PROMISE => {}
+            Some(_) => {
+                return Err(Error::new(
+                    NORN_E_INVALID,
+                    format!("token {:#x} is no promise", token.0),
+                ));
+            }
+            None => {
+                return Err(Error::new(
+                    crate::abi::status::NORN_E_STATE,
+                    "a promise is kept or broken once",
+                ));
+            }
+        }
+        if self.serial.is_deferred(token) {
+            return Err(Error::new(
+                crate::abi::status::NORN_E_STATE,
+                "a promise is kept or broken once",
+            ));
+        }
+        self.serial
+            .defer(token, failure.map(|(code, text)| (code, text.into())));
+        self.sleep.wake_one();
+        self.wake_watchers();
+        Ok(())
+    }
+
+    /// Delivers one kept completion, in a one-thread mode with nothing runnable.
+    pub(crate) fn deliver_external(&self) -> bool {
+        let Some((token, failure)) = self.serial.take_external() else {
+            return false;
+        };
+        // A promise cancelled meanwhile is complete; the late keeping changes nothing.
+        let _ = self.act(|graph, lane| {
+            graph.keep_promise(
+                lane,
+                token,
+                failure.as_ref().map(|(code, text)| (*code, &**text)),
+            )
+        });
+        true
+    }
+
+    /// Adds an edge.
+    pub(crate) fn edge(&self, before: norn_token, after: norn_token) -> Result<()> {
+        self.act(|graph, lane| graph.edge(lane, before.into(), after.into()))
+    }
+
+    /// Starts a held task.
+    pub(crate) fn start(&self, token: norn_token) -> Result<()> {
+        self.act(|graph, lane| graph.start(lane, token.into()))
+    }
+
+    /// Cancels.
+    pub(crate) fn cancel(&self, token: norn_token) -> Result<()> {
+        self.act(|graph, lane| graph.cancel(lane, token.into()))
+    }
+
+    /// Takes holds off a task.
+    pub(crate) fn unhold(&self, token: norn_token, holds: u32) -> Result<()> {
+        self.act(|graph, lane| graph.unhold(lane, token.into(), holds))
+    }
+
+    /// Whether a token is complete.
+    pub(crate) fn test(&self, token: norn_token) -> Result<bool> {
+        self.graph()
+            .live_node(token.into())
+            .map(|live| live.is_none())
+    }
+
+    /// Calls back on completion.
+    pub(crate) fn on_complete(
+        &self,
+        token: norn_token,
+        call: unsafe extern "C" fn(*mut c_void, norn_token, i32),
+        argument: *mut c_void,
+    ) -> Result<()> {
+        self.act(|graph, lane| {
+            graph.new_callback(lane, token.into(), Some(call), argument as usize)
+        })
+    }
+
+    /// Opens a group.
+    pub(crate) fn group_open(
+        &self,
+        name: *const c_char,
+        parent: norn_group,
+    ) -> Result<(norn_group, norn_token)> {
+        let body = self.body();
+        self.act(|graph, lane| graph.open_group(lane, body, name, parent.id))
+            .map(|(group, done)| (norn_group { id: group }, done.into()))
+    }
+
+    /// Closes a group.
+    pub(crate) fn group_close(&self, group: norn_group) -> Result<()> {
+        self.act(|graph, lane| graph.close_group(lane, group.id))
+    }
+
+    /// Refuses further work from outside.
+    pub(crate) fn seal(&self) -> Result<()> {
+        self.graph().sealed.store(true, Ordering::SeqCst);
+        self.sleep.wake_all();
+        for thread in self.watchers.lock().iter() {
+            thread.unpark();
+        }
+        Ok(())
+    }
+
+    /// Keeps a copy of a name for the runtime's life.
+    pub(crate) fn intern(&self, text: &CStr) -> *const c_char {
+        let mut names = self.names.lock();
+        if !names.contains(text) {
+            names.insert(text.to_owned());
+        }
+        // The characters of a CString do not move when the set grows.
+        names.get(text).map_or(c"".as_ptr(), |name| name.as_ptr())
+    }
+
+    // ----- data -----
+
+    /// # Safety
+    /// The name is NULL or zero-terminated.
+    pub(crate) unsafe fn data_register(&self, desc: &norn_data_desc) -> Result<norn_data> {
+        // SAFETY: passed on.
+        self.act(|graph, lane| unsafe { graph.register(lane, desc) })
+    }
+
+    /// # Safety
+    /// The name is NULL or zero-terminated.
+    pub(crate) unsafe fn data_alloc(&self, desc: &norn_data_desc) -> Result<norn_data> {
+        // SAFETY: passed on.
+        self.act(|graph, lane| unsafe { graph.allocate(lane, desc) })
+    }
+
+    /// Splits a datum.
+    pub(crate) fn data_split(
+        &self,
+        data: norn_data,
+        pieces: &[norn_piece],
+    ) -> Result<Vec<norn_data>> {
+        self.act(|graph, lane| graph.split(lane, data, pieces))
+    }
+
+    /// Joins the pieces of a datum.
+    pub(crate) fn data_join(&self, data: norn_data) -> Result<()> {
+        self.act(|graph, lane| graph.join(lane, data))
+    }
+
+    /// Address of a datum, or of the calling body's private copy.
+    pub(crate) fn data_pointer(&self, data: norn_data) -> Result<(*mut c_void, u64)> {
+        let (index, address, bytes) = self.graph().pointer(data)?;
+        let body = self.body();
+        if body != 0
+            && let Some(copy) = self.private_copy(body, index)
+        {
+            return Ok((copy, bytes));
+        }
+        Ok((address as *mut c_void, bytes))
+    }
+
+    fn private_copy(&self, body: u32, datum: u32) -> Option<*mut c_void> {
+        let node = self.graph().nodes.get(body);
+        if !node.has(flag::REDUCES) {
+            return None;
+        }
+        let annex = self.graph().annex(node)?;
+        // SAFETY: the running body owns its annex, and this is its thread.
+        let copies = &mut unsafe { annex.body() }.copies;
+        let copy = copies.iter_mut().find(|copy| copy.datum == datum)?;
+        copy.memory
+            .as_mut()
+            .map(|memory| memory.as_mut_ptr().cast())
+    }
+
+    /// Reserves places.
+    pub(crate) fn reserve(&self, accesses: &[norn_access]) -> Result<Vec<u64>> {
+        let body = self.body();
+        self.act(|graph, lane| graph.reserve(lane, body, accesses))
+    }
+
+    /// Gives a reserved place up.
+    pub(crate) fn reserve_abandon(&self, slot: u64) -> Result<()> {
+        self.act(|graph, lane| graph.abandon_slot(lane, Token(slot)))
+    }
+
+    /// Ends a hold.
+    pub(crate) fn data_release(&self, hold: norn_token) -> Result<()> {
+        self.act(|graph, lane| graph.release_hold(lane, hold.into()))
+    }
+
+    // ----- what a call may do here -----
+
+    /// Refuses calls that would make a task wait for itself.
+    pub(crate) fn refuse_in_body(&self, what: &str) -> Result<()> {
+        if self.body() != 0 {
+            return Err(Error::new(
+                NORN_E_WOULD_DEADLOCK,
+                format!("{what} inside a task would wait for that task"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses to go on after a defect.
+    pub(crate) fn check_sound(&self) -> Result<()> {
+        if self.poisoned.load(Ordering::Relaxed) {
+            return Err(Error::new(
+                NORN_E_INTERNAL,
+                "a defect in norn was caught before; only norn_close remains useful",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether this is the thread that opened the runtime.
+    pub(crate) fn is_opener(&self) -> bool {
+        std::thread::current().id() == self.opener.id()
+    }
+
+    /// The handle of this runtime.
+    pub(crate) fn handle(&self) -> *mut norn_runtime {
+        home::handle(self.number)
+    }
+
+    /// Nanoseconds since the runtime was opened.
+    pub(crate) fn now_ns(&self) -> i64 {
+        self.opened.elapsed().as_nanos() as i64
+    }
+}
+
+/// Marks the runtime as poisoned when a change to the graph is left by a panic.
+struct PoisonOnPanic<'a>(&'a Runtime);
+
+impl Drop for PoisonOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.poisoned.store(true, Ordering::Relaxed);
+        self.0.wake_watchers();
+    }
+}

@@ -1,0 +1,124 @@
+//! Seats: which runtime's worker slot the calling thread holds, which body it
+//! runs, and the lane it changes the graph with.
+//!
+//! A thread that holds no slot of a runtime uses a lane of its own there, kept
+//! until the thread ends.
+
+use core::cell::{Cell, RefCell};
+
+use super::home::home_of;
+use super::runtime::Runtime;
+use crate::order::lane::Lane;
+
+/// What a thread is to norn at this moment.
+#[derive(Clone, Copy)]
+struct Seat {
+    runtime: *const Runtime,
+    slot: usize,
+}
+
+/// A body being run by this thread. Lives on the stack of `run_body`.
+pub(crate) struct Body {
+    pub(crate) runtime: *const Runtime,
+    pub(crate) node: u32,
+    pub(crate) failure_text: RefCell<Option<Box<str>>>,
+    /// The body around this one (a submit that helps outside tasks, a callback).
+    outer: *const Body,
+}
+
+thread_local! {
+    static SEAT: Cell<Seat> = const {
+        Cell::new(Seat { runtime: core::ptr::null(), slot: 0 })
+    };
+    static BODY: Cell<*const Body> = const { Cell::new(core::ptr::null()) };
+    static LANES: OwnLanes = const { OwnLanes(RefCell::new(Vec::new())) };
+}
+
+/// Lanes of a thread in runtimes where it holds no slot.
+struct OwnLanes(RefCell<Vec<(usize, *mut Lane)>>);
+
+impl Drop for OwnLanes {
+    fn drop(&mut self) {
+        for (number, lane) in self.0.borrow_mut().drain(..) {
+            if let Some(home) = home_of(number) {
+                home.give_lane(lane);
+            }
+        }
+    }
+}
+
+/// The slot of `runtime` that this thread holds.
+#[inline(always)]
+pub(crate) fn slot_in(runtime: &Runtime) -> Option<usize> {
+    let seat = SEAT.get();
+    core::ptr::eq(seat.runtime, runtime).then_some(seat.slot)
+}
+
+/// This thread now holds `slot` of `runtime`. Returns what to give to `restore`.
+pub(crate) fn sit(runtime: &Runtime, slot: usize) -> SavedSeat {
+    SavedSeat(SEAT.replace(Seat { runtime, slot }))
+}
+
+/// This thread holds no slot.
+pub(crate) fn stand() -> SavedSeat {
+    SavedSeat(SEAT.replace(Seat {
+        runtime: core::ptr::null(),
+        slot: 0,
+    }))
+}
+
+/// The seat a thread had before.
+pub(crate) struct SavedSeat(Seat);
+
+/// Back to what the thread was before.
+pub(crate) fn restore(saved: SavedSeat) {
+    SEAT.set(saved.0);
+}
+
+/// The body that this thread runs for `runtime`; 0 for none.
+#[inline(always)]
+pub(crate) fn body_in(runtime: &Runtime) -> u32 {
+    let body = BODY.get();
+    // SAFETY: BODY points to a `Body` on this thread's stack for as long as it runs.
+    match unsafe { body.as_ref() } {
+        Some(body) if core::ptr::eq(body.runtime, runtime) => body.node,
+        _ => 0,
+    }
+}
+
+/// The innermost body of this thread.
+pub(crate) fn current_body() -> *const Body {
+    BODY.get()
+}
+
+/// Runs `call` as the body of `node`.
+#[inline(always)]
+pub(crate) fn as_body<R>(runtime: &Runtime, node: u32, call: impl FnOnce(&Body) -> R) -> R {
+    let body = Body {
+        runtime,
+        node,
+        failure_text: RefCell::new(None),
+        outer: BODY.get(),
+    };
+    BODY.set(&raw const body);
+    let result = call(&body);
+    BODY.set(body.outer);
+    result
+}
+
+/// The lane this thread has of its own in `runtime`, made when first needed. None while the thread ends.
+#[inline]
+pub(crate) fn own_lane(runtime: &Runtime) -> Option<*mut Lane> {
+    let number = runtime.number;
+    LANES
+        .try_with(|lanes| {
+            let mut lanes = lanes.0.borrow_mut();
+            if let Some((_, lane)) = lanes.iter().find(|(other, _)| *other == number) {
+                return *lane;
+            }
+            let lane = runtime.home.take_lane(-1);
+            lanes.push((number, lane));
+            lane
+        })
+        .ok()
+}

@@ -1,0 +1,191 @@
+//! What is left when nothing goes on, and the watchdog that says so.
+
+use std::sync::atomic::Ordering;
+
+use super::runtime::Runtime;
+use super::thread::{ThreadSpec, spawn};
+use crate::error::Result;
+use crate::order::failure::SpreadMap;
+use crate::order::node::{BODY_SHARE, flag, kind};
+
+/// Names listed in one line.
+const SHOWN: usize = 12;
+
+impl Runtime {
+    /// Whether a body that has ended waits for holds of somebody outside (not for its children).
+    pub(crate) fn somebody_holds(&self) -> bool {
+        let graph = self.graph();
+        let mut children: SpreadMap<u32, u32> = SpreadMap::default();
+        for index in graph.nodes.indices() {
+            let node = graph.nodes.get(index);
+            if node.has(flag::CHILD)
+                && node.kind() != kind::FREE
+                && let Some(annex) = graph.annex(node)
+            {
+                *children
+                    .entry(annex.parent.load(Ordering::Relaxed))
+                    .or_default() += 1;
+            }
+        }
+        graph.nodes.indices().any(|index| {
+            let node = graph.nodes.get(index);
+            let holds = node.holds.load(Ordering::Acquire);
+            node.kind() == kind::TASK
+                && node.has(flag::ENDED)
+                && holds & BODY_SHARE == 0
+                && holds > children.get(&index).copied().unwrap_or(0)
+        })
+    }
+
+    /// One line naming what waits and what it waits for.
+    pub(crate) fn blocked_summary(&self) -> String {
+        let graph = self.graph();
+        let mut roots = Vec::new();
+        let mut waiting = Vec::new();
+        for index in graph.nodes.indices() {
+            let node = graph.nodes.get(index);
+            let state = node.load_state();
+            let label = || graph.label(index);
+            match state & kind::MASK {
+                _ if state & flag::CANCELLED != 0 => {}
+                kind::DECLARED => roots.push(format!("{} was declared, but has no task", label())),
+                kind::PROMISE => roots.push(format!("{} was promised, but not fulfilled", label())),
+                kind::TASK if state & flag::HELD != 0 => {
+                    roots.push(format!("{} is held and was not started", label()));
+                }
+                kind::TASK if state & flag::BLOCKED != 0 => {
+                    roots.push(format!("{} awaits another token", label()));
+                }
+                kind::TASK if state & flag::ENDED != 0 => {
+                    roots.push(format!(
+                        "{} has ended, but holds or children are left",
+                        label()
+                    ));
+                }
+                kind::PLACE if state & (flag::FILLED | flag::HOLD) == 0 => {
+                    roots.push(format!("the reserved place {} is not filled", label()));
+                }
+                kind::PLACE
+                    if state & (flag::HOLD | flag::ARRIVED) == flag::HOLD | flag::ARRIVED =>
+                {
+                    roots.push(format!(
+                        "data are held by an application thread ({})",
+                        label()
+                    ));
+                }
+                kind::TASK if state & flag::STARTED == 0 => waiting.push(label()),
+                _ => {}
+            }
+        }
+        let mut text = shorten(&roots);
+        if !waiting.is_empty() {
+            let names = shorten(&waiting);
+            text = if text.is_empty() {
+                format!("waiting: {names}")
+            } else {
+                format!("{text}; waiting for these: {names}")
+            };
+        }
+        if text.is_empty() {
+            text = "nothing is left".into();
+        }
+        text
+    }
+
+    /// Starts the thread that reports when nothing completes for long.
+    pub(crate) fn start_watchdog(&self) -> Result<()> {
+        let Some(period) = self.settings.watchdog else {
+            return Ok(());
+        };
+        struct Carried(*const Runtime);
+        // SAFETY: the runtime joins this thread before it is freed.
+        unsafe impl Send for Carried {}
+        impl Carried {
+            fn get(&self) -> &Runtime {
+                // SAFETY: as above.
+                unsafe { &*self.0 }
+            }
+        }
+        let carried = Carried(self);
+        let spec = ThreadSpec {
+            name: "norn:dog".into(),
+            stack_bytes: self.settings.stack_bytes.min(1 << 20),
+            cpus: Some(self.settings.cpus.clone()),
+            floating_point: self.floating_point,
+            thread_hook: None,
+            index: -1,
+        };
+        let thread = spawn(spec, move || carried.get().watch(period))?;
+        *self.watchdog.lock() = Some(thread);
+        Ok(())
+    }
+
+    /// Ends the watchdog.
+    pub(crate) fn stop_watchdog(&self) {
+        *self.watchdog_bell.0.lock() = true;
+        self.watchdog_bell.1.notify_all();
+        if let Some(thread) = self.watchdog.lock().take() {
+            let _ = thread.join();
+        }
+    }
+
+    /// The watchdog's life: one look a period.
+    fn watch(&self, period: std::time::Duration) {
+        let mut seen = 0;
+        let mut reported = false;
+        loop {
+            {
+                let mut stop = self.watchdog_bell.0.lock();
+                if *stop {
+                    return;
+                }
+                self.watchdog_bell.1.wait_for(&mut stop, period);
+                if *stop {
+                    return;
+                }
+            }
+            let completed = self.home.sum(|counters| {
+                counters
+                    .completed
+                    .iter()
+                    .map(|counter| counter.load(Ordering::Relaxed))
+                    .sum()
+            });
+            let progressed = completed != seen;
+            seen = completed;
+            if progressed || self.live_tasks() == 0 {
+                reported = false;
+                continue;
+            }
+            if reported || self.runs_something() {
+                continue;
+            }
+            reported = true;
+            self.settings.hooks.log.warn(format_args!(
+                "nothing has completed for {period:?} and nothing runs: {}",
+                self.blocked_summary()
+            ));
+        }
+    }
+
+    /// Whether some body is running or about to (blocked ones do not count).
+    fn runs_something(&self) -> bool {
+        let graph = self.graph();
+        graph.nodes.indices().any(|index| {
+            let node = graph.nodes.get(index);
+            let state = node.load_state();
+            state & kind::MASK == kind::TASK
+                && state & flag::STARTED != 0
+                && state & (flag::BLOCKED | flag::ENDED | flag::CANCELLED) == 0
+        })
+    }
+}
+
+fn shorten(names: &[String]) -> String {
+    let mut shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+    let rest = format!("... and {} more", names.len().saturating_sub(SHOWN));
+    if names.len() > SHOWN {
+        shown.push(&rest);
+    }
+    shown.join(", ")
+}

@@ -1,0 +1,94 @@
+//! Starting and stopping norn's own threads.
+
+use core::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::blocked::Grant;
+use super::runtime::Runtime;
+use super::thread::{ThreadSpec, spawn};
+use crate::error::Result;
+
+thread_local! {
+    /// The runtime that made this thread.
+    static THREAD_OF: Cell<*const Runtime> = const { Cell::new(core::ptr::null()) };
+}
+
+/// Whether this thread was made by `runtime`.
+pub(crate) fn is_thread_of(runtime: &Runtime) -> bool {
+    core::ptr::eq(THREAD_OF.get(), runtime)
+}
+
+/// Carries the runtime into a thread it makes.
+struct Carried(*const Runtime);
+// SAFETY: the runtime joins all its threads before it is freed.
+unsafe impl Send for Carried {}
+
+impl Carried {
+    fn get(&self) -> &Runtime {
+        // SAFETY: as above.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Runtime {
+    /// Starts the workers. With `NORN_CALLER_WORKS` the opener takes the first slot.
+    pub(crate) fn start_workers(&self) -> Result<()> {
+        if self.callers_run {
+            return Ok(());
+        }
+        let first = usize::from(self.settings.caller_works);
+        for slot in first..self.queues.slots.len() {
+            self.thread_count.fetch_add(1, Ordering::SeqCst);
+            self.spawn_thread(format!("norn:w{slot}"), slot, Some(slot), Grant::new())?;
+        }
+        Ok(())
+    }
+
+    /// Starts a spare thread, which waits for its first slot.
+    pub(crate) fn spawn_spare(&self, index: usize, grant: Arc<Grant>) -> Result<()> {
+        self.spawn_thread(format!("norn:s{index}"), index, None, grant)
+    }
+
+    fn spawn_thread(
+        &self,
+        name: String,
+        index: usize,
+        slot: Option<usize>,
+        grant: Arc<Grant>,
+    ) -> Result<()> {
+        let cpus = match slot {
+            Some(slot) => self.settings.topology.binding(slot).clone(),
+            None => self.settings.cpus.clone(),
+        };
+        let spec = ThreadSpec {
+            name,
+            stack_bytes: self.settings.stack_bytes,
+            cpus: Some(cpus),
+            floating_point: self.floating_point,
+            thread_hook: self.settings.hooks.thread,
+            index: index as i32,
+        };
+        let carried = Carried(self);
+        let thread = spawn(spec, move || {
+            let runtime = carried.get();
+            THREAD_OF.set(runtime);
+            runtime.thread_life(slot, grant);
+        })?;
+        self.threads.lock().push(thread);
+        Ok(())
+    }
+
+    /// Ends all threads and waits for them.
+    pub(crate) fn stop_threads(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.blocked.stop_spares();
+        self.sleep.wake_all();
+        let threads = core::mem::take(&mut *self.threads.lock());
+        for thread in threads {
+            // A thread that cannot be joined is the calling one, which a close refuses before.
+            let _ = thread.join();
+        }
+        self.thread_count.store(0, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,327 @@
+//! The worker's loop, and what it does with one task.
+
+use core::ffi::c_void;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::runtime::Runtime;
+use super::seat;
+use crate::abi::types::*;
+use crate::order::body::Begin;
+use crate::order::lane::{Lane, count};
+use crate::order::node::{flag, kind};
+use crate::order::token::Token;
+
+/// Bodies between two looks at those who wait for a drain.
+const LOOK_EVERY: u32 = 64;
+
+impl Runtime {
+    /// Sits in `slot` and runs tasks until the slot goes to somebody else or the runtime stops.
+    pub(crate) fn work(&self, slot: usize) {
+        let saved = seat::sit(self, slot);
+        loop {
+            if self.stopping.load(Ordering::Relaxed) {
+                break;
+            }
+            if self.blocked.maybe_ready() && self.blocked.resume_one(slot) {
+                break;
+            }
+            if self.callers_run && self.give_back_caller_seat() {
+                break;
+            }
+            if self.gang.wants() {
+                self.gang.lend();
+                continue;
+            }
+            if let Some(node) = self.next_task(slot) {
+                self.run_task(slot, node);
+            } else if !self.search(slot, None, &|| false) {
+                continue;
+            }
+        }
+        seat::restore(saved);
+    }
+
+    /// The lane of a slot that this thread sits in.
+    #[inline(always)]
+    fn lane(&self, slot: usize) -> &Lane {
+        // SAFETY: the thread sits in the slot, and no call that uses the lane exclusively is in progress.
+        unsafe { &**self.queues.slots[slot].lane.get() }
+    }
+
+    /// The next task for the thread that sits in `slot`.
+    #[inline(always)]
+    pub(crate) fn next_task(&self, slot: usize) -> Option<u32> {
+        if self.one_thread {
+            return self.serial.take(self.is_opener());
+        }
+        self.queues.take(slot, self.lane(slot))
+    }
+
+    fn has_task(&self, slot: usize) -> bool {
+        if self.one_thread {
+            return self.serial.has_for(self.is_opener());
+        }
+        self.queues.has_work_for(slot)
+    }
+
+    /// Nothing was found: looks again for a while, then sleeps. Returns whether there may be something now;
+    /// false after the deadline or when `done`.
+    pub(crate) fn search(
+        &self,
+        slot: usize,
+        deadline: Option<Instant>,
+        done: &dyn Fn() -> bool,
+    ) -> bool {
+        self.sleep.begin_search();
+        // Nothing to do here may be the end that somebody waits for.
+        self.wake_watchers();
+        let until = Instant::now() + self.settings.spin;
+        let reason = || {
+            self.has_task(slot)
+                || self.blocked.any_ready()
+                || self.gang.wants()
+                || self.stopping.load(Ordering::SeqCst)
+                || done()
+                || (self.callers_run && self.caller_seat_wanted())
+        };
+        let mut found = false;
+        let mut rounds = 0u32;
+        loop {
+            if reason() {
+                found = true;
+                break;
+            }
+            rounds += 1;
+            if rounds.is_multiple_of(16) && Instant::now() >= until {
+                break;
+            }
+            for _ in 0..32 {
+                core::hint::spin_loop();
+            }
+        }
+        if !found {
+            self.sleep.sleep(slot, reason, || match deadline {
+                None => {
+                    if self.last_one_asleep() {
+                        self.wake_watchers();
+                    }
+                    std::thread::park();
+                    done()
+                }
+                Some(deadline) => {
+                    let now = Instant::now();
+                    if now >= deadline {
+                        return true;
+                    }
+                    std::thread::park_timeout(deadline - now);
+                    done() || Instant::now() >= deadline
+                }
+            });
+        }
+        self.sleep.end_search(|| self.queues.has_shared_work());
+        true
+    }
+
+    fn last_one_asleep(&self) -> bool {
+        self.watcher_count.load(Ordering::SeqCst) != 0
+            && self.sleep.sleeping() == self.queues.slots.len()
+    }
+
+    /// Runs one runnable task, or finds that it need not run.
+    #[inline]
+    pub(crate) fn run_task(&self, slot: usize, node: u32) {
+        let graph = self.graph();
+        let entry = graph.nodes.get(node);
+        let state = entry.load_state();
+        let others = if state & flag::PARTICULAR != 0 {
+            self.extra_workers(node)
+        } else {
+            0
+        };
+        if others > 0 && !self.gang.gather(node, others, || self.sleep.wake_all()) {
+            return;
+        }
+        let begin = self.begin(node, state);
+        if begin == Begin::Run {
+            self.run_body(Some(slot), node);
+        }
+        if others > 0 {
+            for deferred in self.gang.finish() {
+                self.schedule_particular(seat::slot_in(self), deferred);
+            }
+            self.sleep.work_added();
+        }
+    }
+
+    /// Claims a runnable task, whose state was `state` just now.
+    #[inline(always)]
+    pub(crate) fn begin(&self, node: u32, state: u32) -> Begin {
+        if state & (flag::COMMUTES | flag::CANCELLED) != 0 {
+            return self.act(|graph, lane| graph.begin_body(lane, node));
+        }
+        let before = self.graph().nodes.get(node).set(flag::STARTED);
+        if before & flag::CANCELLED == 0 {
+            return Begin::Run;
+        }
+        self.act(|graph, lane| graph.bury_cancelled(lane, node, before));
+        Begin::Skip
+    }
+
+    /// Workers that the task wants besides the one that runs it.
+    fn extra_workers(&self, node: u32) -> usize {
+        if self.callers_run {
+            return 0;
+        }
+        match self.graph().annex(self.graph().nodes.get(node)) {
+            // SAFETY: the task was taken out of a queue and is not begun, so this thread owns it.
+            Some(annex) => {
+                (unsafe { annex.body() }.cpus.max(1) as usize - 1).min(self.queues.slots.len() - 1)
+            }
+            None => 0,
+        }
+    }
+
+    /// Runs a begun task on this thread. `slot`: where the thread sits, none for an OPENER task on a thread that
+    /// is no worker.
+    #[inline]
+    pub(crate) fn run_body(&self, slot: Option<usize>, node: u32) {
+        let graph = self.graph();
+        let entry = graph.nodes.get(node);
+        self.running
+            .fetch_add(i64::from(self.one_thread), Ordering::AcqRel);
+        let kind_of = entry.kind();
+        if kind_of == kind::TASK {
+            self.run_task_body(slot, node);
+        } else {
+            self.run_internal_body(node, kind_of);
+        }
+        self.running
+            .fetch_sub(i64::from(self.one_thread), Ordering::AcqRel);
+    }
+
+    #[inline]
+    fn run_task_body(&self, slot: Option<usize>, node: u32) {
+        let graph = self.graph();
+        let entry = graph.nodes.get(node);
+        if entry.has(flag::REDUCES) {
+            self.make_private_copies(node);
+        }
+        let sample = self.sample_begins(slot, node);
+        let token = entry.token(graph.id, node);
+        let hooked = self.settings.hooks.task_event.is_some();
+        let worker = slot.map_or(-1, |slot| slot as i32);
+        if hooked {
+            self.settings
+                .hooks
+                .task_event(token.into(), entry.name(), worker, true);
+        }
+        let run = entry.run.load(Ordering::Relaxed);
+        let argument = entry.argument.load(Ordering::Relaxed) as *mut c_void;
+        seat::as_body(self, node, |body| {
+            // SAFETY: the number came from a `norn_task_fn` at submit, and the application promised that body
+            // and argument fit and may be used on this thread.
+            let code = unsafe {
+                let run: unsafe extern "C" fn(*mut norn_self, *mut c_void) -> i32 =
+                    core::mem::transmute(run);
+                run((&raw const *body).cast_mut().cast(), argument)
+            };
+            if hooked {
+                self.settings
+                    .hooks
+                    .task_event(token.into(), entry.name(), worker, false);
+            }
+            if let Some(started) = sample {
+                self.sample_ends(started);
+            }
+            let text = body.failure_text.take();
+            let failure = (code != 0).then(|| (code, text.as_deref().unwrap_or("")));
+            self.finish_body(node, failure);
+        });
+    }
+
+    /// Draws the consequences of a body's end, and keeps one new task for this worker's next step.
+    #[inline]
+    fn finish_body(&self, node: u32, failure: Option<(i32, &str)>) {
+        self.act(|graph, lane| graph.end_body(lane, node, failure));
+    }
+
+    fn run_internal_body(&self, node: u32, kind_of: u32) {
+        let graph = self.graph();
+        let entry = graph.nodes.get(node);
+        let Some(annex) = graph.annex(entry) else {
+            return;
+        };
+        if kind_of == kind::COMBINE {
+            // SAFETY: the node was begun by this thread, which owns it now.
+            if let Some(run) = unsafe { annex.body() }.reduction.take() {
+                run.finish();
+            }
+        } else {
+            // SAFETY: as above.
+            let (call, subject) = unsafe { (annex.body().callback, Token(annex.body().subject)) };
+            let argument = entry.argument.load(Ordering::Relaxed) as *mut c_void;
+            let status = graph
+                .failure_of(subject)
+                .map_or(0, |failure| failure.status());
+            if let Some(call) = call {
+                // It counts as a body: it may submit and fulfil, and an await in it is an await in a task.
+                seat::as_body(self, node, |_| {
+                    // SAFETY: the application gave this function for this argument to norn_on_complete.
+                    unsafe { call(argument, subject.into(), status) };
+                });
+            }
+        }
+        self.finish_body(node, None);
+    }
+
+    fn make_private_copies(&self, node: u32) {
+        let graph = self.graph();
+        if let Some(annex) = graph.annex(graph.nodes.get(node)) {
+            // SAFETY: the node was begun by this thread, which owns it now.
+            for copy in &mut unsafe { annex.body() }.copies {
+                copy.memory = Some(copy.run.make_copy());
+            }
+        }
+    }
+
+    // ----- sampled times -----
+
+    #[inline(always)]
+    fn sample_begins(&self, slot: Option<usize>, node: u32) -> Option<Instant> {
+        let slot = slot?;
+        // SAFETY: the thread sits in the slot, and nothing else uses the lane at this moment.
+        let lane = unsafe { &mut **self.queues.slots[slot].lane.get() };
+        lane.bodies = lane.bodies.wrapping_add(1);
+        if !lane.bodies.is_multiple_of(LOOK_EVERY) {
+            if self.sampled_node.load(Ordering::Relaxed) == node {
+                self.sample_wait(lane, node);
+            }
+            return None;
+        }
+        self.wake_watchers();
+        Some(Instant::now())
+    }
+
+    #[cold]
+    fn sample_wait(&self, lane: &Lane, node: u32) {
+        if self
+            .sampled_node
+            .compare_exchange(node, 0, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+        {
+            let waited = self.now_ns() - self.sampled_since.load(Ordering::Relaxed);
+            count(&lane.counters.sampled_wait_ns, waited.max(0) as u64);
+        }
+    }
+
+    #[cold]
+    fn sample_ends(&self, started: Instant) {
+        let took: Duration = started.elapsed();
+        if let Some(slot) = seat::slot_in(self) {
+            let lane = self.lane(slot);
+            count(&lane.counters.sampled_bodies, 1);
+            count(&lane.counters.sampled_body_ns, took.as_nanos() as u64);
+        }
+    }
+}
