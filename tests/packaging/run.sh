@@ -98,7 +98,7 @@ symbols_committed() {
     same "$here/symbols.txt" is "a new function: add it to cmake/norn.map and run 'make abi'; one that is gone breaks programs (docs/versioning.md)"
 }
 symbols_declared() {
-    "$top/tools/prototypes.sh" | grep -o 'norn_[a-z0-9_]*(' | tr -d '(' | sort >declared
+    "$top/tools/prototypes.sh" | sed -e 's/(.*//' -e 's/.*[ *]//' | sort >declared
     cut -d ' ' -f 1 "$here/symbols.txt" >exported
     same exported declared "tests/packaging/symbols.txt and the functions of norn.h differ"
 }
