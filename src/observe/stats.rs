@@ -10,13 +10,14 @@ impl Runtime {
     /// Counters since the runtime was opened.
     pub(crate) fn stats(&self) -> norn_runtime_stats {
         let sum = |read: fn(&Counters) -> u64| self.home.sum(read);
-        let both = |pair: &[std::sync::atomic::AtomicU64; 2]| {
-            pair.iter()
+        let completed = sum(|counters| counters.completed.load(Ordering::Acquire));
+        let submitted = sum(|counters| {
+            counters
+                .submitted
+                .iter()
                 .map(|counter| counter.load(Ordering::Acquire))
-                .sum::<u64>()
-        };
-        let completed = self.home.sum(|counters| both(&counters.completed));
-        let submitted = self.home.sum(|counters| both(&counters.submitted));
+                .sum()
+        });
         let graph = self.graph();
         let (parks, wakes) = self.sleep.totals();
         norn_runtime_stats {

@@ -9,6 +9,7 @@ use super::failure::SpreadMap;
 use super::reduce::ReduceRun;
 use super::slab::Vacant;
 use super::timeline::Timeline;
+use super::token::Token;
 use crate::abi::types::{norn_complete_fn, norn_place};
 
 /// An access beyond those in the node.
@@ -41,6 +42,8 @@ pub(crate) struct AnnexBody {
     /// Reserved places that this task fills.
     pub(crate) fills: Vec<u32>,
     pub(crate) copies: Vec<PrivateCopy>,
+    /// For a place that writes behind readers: datum, and a gate behind the writer before them.
+    pub(crate) fallbacks: Vec<(u32, Token)>,
     /// The reduction a COMBINE node finishes.
     pub(crate) reduction: Option<Arc<ReduceRun>>,
     /// Function of a CALLBACK node.
@@ -122,6 +125,7 @@ impl Annex {
                 body.more.clear();
                 body.fills.clear();
                 body.copies.clear();
+                body.fallbacks.clear();
                 body.reduction = None;
                 body.callback = None;
             }

@@ -81,12 +81,9 @@ impl Commutes {
         }
     }
 
-    /// Tasks queued at a key while `node` holds it.
-    pub(crate) fn waiting_for(&self, node: u32, key: Key) -> Vec<u32> {
-        match self.turns.get(&key) {
-            Some(turn) if turn.holder == node => turn.queue.iter().copied().collect(),
-            _ => Vec::new(),
-        }
+    /// Whether `node` has its turn at `key`.
+    pub(crate) fn is_holder(&self, node: u32, key: Key) -> bool {
+        self.turns.get(&key).is_some_and(|turn| turn.holder == node)
     }
 }
 

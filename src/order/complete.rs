@@ -134,16 +134,19 @@ impl Graph {
         if has_annex {
             self.end_fills(lane, node, ending);
         }
+        if state & flag::COUNTED != 0 {
+            self.count_ending(lane, ending);
+        }
         let late = self.end_token(lane, index, ending, Links::All);
         debug_assert_eq!(late, LinkId::NONE);
-        if state & flag::COUNTED != 0 {
-            self.count_ending(lane, state, ending);
-        }
         if has_annex {
             self.leave_family(lane, node, state, ending);
         }
         if state & kind::MASK == kind::COMBINE {
             self.combining.fetch_sub(1, Ordering::SeqCst);
+        }
+        if state & flag::COUNTED != 0 {
+            count_over(lane, state);
         }
         self.free_node(lane, index);
     }
@@ -382,17 +385,19 @@ impl Graph {
     }
 
     #[inline]
-    pub(crate) fn count_ending(&self, lane: &Lane, state: u32, ending: Ending) {
+    pub(crate) fn count_ending(&self, lane: &Lane, ending: Ending) {
         match ending {
             Ending::Success => {}
             Ending::Failed(cause) => match self.failures.cause(cause).status {
                 NORN_E_CANCELLED | NORN_E_CLOSED => count(&lane.counters.cancelled, 1),
                 _ => count(&lane.counters.failed, 1),
             },
-            Ending::Propagated(_) => count(&lane.counters.propagated, 1),
+            Ending::Propagated(cause) => {
+                self.failures.dooms_task(cause);
+                count(&lane.counters.propagated, 1);
+            }
         }
-        let phase = usize::from(state & flag::ODD_PHASE != 0);
-        count(&lane.counters.completed[phase], 1);
+        count(&lane.counters.completed, 1);
     }
 
     /// Tells group and parent.
@@ -524,4 +529,10 @@ pub(crate) fn propagated(cause: u32) -> Ending {
     } else {
         Ending::Propagated(cause)
     }
+}
+
+/// A task is over with all consequences: a drain may pass.
+pub(crate) fn count_over(lane: &Lane, state: u32) {
+    let phase = usize::from(state & flag::ODD_PHASE != 0);
+    count(&lane.counters.over[phase], 1);
 }

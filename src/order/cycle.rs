@@ -24,9 +24,9 @@ use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_INVALID, NORN_E_WOULD_DEADLOCK}
 use crate::abi::types::{NORN_READ, norn_token};
 use crate::error::{Error, Result};
 
-/// Nodes that cannot end before the start node, each with the node through which it was found.
+/// Nodes that cannot end before the start nodes, each with the node through which it was found (itself for
+/// a start node).
 pub(crate) struct Cone {
-    start: u32,
     found: SpreadMap<u32, u32>,
 }
 
@@ -39,11 +39,11 @@ impl Cone {
     fn path(&self, index: u32) -> Vec<u32> {
         let mut path = vec![index];
         let mut at = index;
-        while at != self.start {
-            match self.found.get(&at) {
-                Some(previous) => at = *previous,
-                None => break,
+        while let Some(previous) = self.found.get(&at) {
+            if *previous == at {
+                break;
             }
+            at = *previous;
             path.push(at);
         }
         path.reverse();
@@ -52,14 +52,12 @@ impl Cone {
 }
 
 impl Graph {
-    /// Everything that waits, directly or not, for the end of `start`. Under the placing lock.
-    pub(crate) fn cone(&self, start: u32) -> Cone {
+    /// Everything that waits, directly or not, for the end of a start node. Under the placing lock.
+    pub(crate) fn cone(&self, starts: &[u32]) -> Cone {
         let mut cone = Cone {
-            start,
-            found: SpreadMap::default(),
+            found: starts.iter().map(|start| (*start, *start)).collect(),
         };
-        cone.found.insert(start, start);
-        let mut stack = vec![start];
+        let mut stack = starts.to_vec();
         let mut next = Vec::new();
         while let Some(index) = stack.pop() {
             next.clear();
@@ -132,9 +130,16 @@ impl Graph {
             }
         }
         if node.has(flag::COMMUTES) && node.has(flag::STARTED) {
-            for key in self.commute_keys(index) {
-                into.extend(self.commutes.lock().waiting_for(index, key));
-            }
+            self.waits_for_turn_after(index, into);
+        }
+        for place in self
+            .holds_of_bodies
+            .lock()
+            .get(&index)
+            .into_iter()
+            .flatten()
+        {
+            self.dependants_of_place(*place, into);
         }
         into.retain(|dependant| *dependant != 0);
         if node.load_successors().generation() != word.generation() {
@@ -142,10 +147,45 @@ impl Graph {
         }
     }
 
+    /// Tasks that need a COMMUTE datum which `index` holds, whether they have asked for it yet or not.
+    fn waits_for_turn_after(&self, index: u32, into: &mut Vec<u32>) {
+        let held: Vec<u64> = {
+            let commutes = self.commutes.lock();
+            self.commute_keys(index)
+                .into_iter()
+                .filter(|key| commutes.is_holder(index, *key))
+                .collect()
+        };
+        if held.is_empty() {
+            return;
+        }
+        for other in self.nodes.indices() {
+            let node = self.nodes.get(other);
+            let generation = node.load_successors().generation();
+            let waits = |state: u32| {
+                state & kind::MASK == kind::TASK
+                    && state & flag::COMMUTES != 0
+                    && state & (flag::STARTED | flag::CANCELLED) == 0
+            };
+            if other != index
+                && waits(node.load_state())
+                && self
+                    .commute_keys(other)
+                    .iter()
+                    .any(|key| held.contains(key))
+                && waits(node.load_state())
+                && node.load_successors().generation() == generation
+            {
+                into.push(other);
+            }
+        }
+    }
+
     /// Behind a place stands the task that fills it.
     fn who_waits(&self, consumer: u32) -> u32 {
         let node = self.nodes.get(consumer);
-        if node.kind() != kind::PLACE {
+        // A place that was given up passes like any node.
+        if node.kind() != kind::PLACE || node.has(flag::ABANDONED) {
             return consumer;
         }
         self.annex(node)
@@ -158,22 +198,33 @@ impl Graph {
         self.dependants(place, into);
     }
 
-    /// Refuses to bind `index`, a declared token, to a task whose predecessors wait for it. The accesses are
-    /// in `lane.wanted`. Under the placing lock.
+    /// Refuses a task that would wait for what waits for it: because it binds a declared token (`bound`), or
+    /// because it fills reserved places. The accesses are in `lane.wanted`. Under the placing lock.
     pub(crate) fn refuse_cycle(
         &self,
         data: &DataTable,
-        index: u32,
+        bound: Option<u32>,
         lane: &mut Lane,
         parent: u32,
         after: &[norn_token],
     ) -> Result<()> {
-        let node = self.nodes.get(index);
-        let word = node.load_successors();
-        if word.head() == LinkId::NONE
-            && !word.is_observed()
-            && node.annex.load(Ordering::Relaxed) == 0
-        {
+        let mut starts: Vec<u32> = lane
+            .wanted
+            .iter()
+            .map(|wanted| wanted.via)
+            .filter(|place| *place != 0)
+            .collect();
+        if let Some(index) = bound {
+            let node = self.nodes.get(index);
+            let word = node.load_successors();
+            if word.head() != LinkId::NONE
+                || word.is_observed()
+                || node.annex.load(Ordering::Relaxed) != 0
+            {
+                starts.push(index);
+            }
+        }
+        if starts.is_empty() {
             return Ok(());
         }
         let explicit: Vec<u32> = after
@@ -185,13 +236,13 @@ impl Graph {
         if explicit.is_empty() && lane.wanted.is_empty() {
             return Ok(());
         }
-        let cone = self.cone(index);
+        let cone = self.cone(&starts);
         for predecessor in explicit {
             if cone.contains(predecessor) {
                 return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(predecessor)));
             }
         }
-        for wanted in &lane.wanted {
+        for wanted in lane.wanted.iter().filter(|wanted| wanted.via == 0) {
             let timeline = if parent == 0 {
                 &data.get(wanted.datum).timeline
             } else {
@@ -232,7 +283,7 @@ impl Graph {
         if self.is_complete(before) || !self.may_wait(before.index()) {
             return Ok(());
         }
-        let cone = self.cone(after);
+        let cone = self.cone(&[after]);
         if cone.contains(before.index()) {
             return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(before.index())));
         }
@@ -254,7 +305,7 @@ impl Graph {
             return Ok(());
         }
         let _data = self.data.lock();
-        let cone = self.cone(body);
+        let cone = self.cone(&[body]);
         if !cone.contains(token.index()) || self.is_complete(token) {
             return Ok(());
         }

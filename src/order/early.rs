@@ -200,6 +200,19 @@ impl Graph {
     /// Satisfies the data edges of one datum and keeps all others.
     fn release_links_of(&self, data: &DataTable, lane: &mut Lane, body: u32, datum: u32) {
         let node = self.nodes.get(body);
+        let taken = self.take_links(node, |bits, of| {
+            bits & meta::EXPLICIT == 0 && of != 0 && data.lies_within(of, datum)
+        });
+        for link in taken {
+            let (consumer, bits) = self.read_link(link);
+            self.free_link(lane, link);
+            self.satisfy(lane, consumer, unit_of(bits));
+        }
+    }
+
+    /// Takes the links out of a live node's list for which `wanted(meta, datum)`. Data links are added under
+    /// the placing lock only, which the caller holds, so none is missed.
+    pub(crate) fn take_links(&self, node: &Node, wanted: impl Fn(u32, u32) -> bool) -> Vec<LinkId> {
         let mut word = node.load_successors();
         while word.head() != LinkId::NONE {
             match node.successors.compare_exchange_weak(
@@ -212,44 +225,83 @@ impl Graph {
                 Err(now) => word = Successors(now),
             }
         }
+        let (mut taken, mut kept) = (Vec::new(), Vec::new());
         let mut link = word.head();
-        let mut kept = Vec::new();
         while link != LinkId::NONE {
-            let (next, consumer, bits, of, record) = match link.place() {
+            let (next, bits, datum) = match link.place() {
                 LinkPlace::Slot { consumer, slot } => {
                     let slot = &self.nodes.get(consumer).slots[slot];
-                    (
-                        slot.next.load(Ordering::Relaxed),
-                        consumer,
-                        slot.meta.load(Ordering::Relaxed),
-                        slot.datum.load(Ordering::Relaxed),
-                        None,
-                    )
+                    (&slot.next, &slot.meta, &slot.datum)
                 }
                 LinkPlace::Record(index) => {
                     let record = self.links.get(index);
-                    (
-                        record.next.load(Ordering::Relaxed),
-                        record.consumer.load(Ordering::Relaxed),
-                        record.meta.load(Ordering::Relaxed),
-                        record.datum.load(Ordering::Relaxed),
-                        Some(index),
-                    )
+                    (&record.next, &record.meta, &record.datum)
                 }
             };
-            if bits & meta::EXPLICIT == 0 && of != 0 && data.lies_within(of, datum) {
-                if let Some(index) = record {
-                    self.links.give(&mut lane.links, index);
-                }
-                self.satisfy(lane, consumer, unit_of(bits));
+            if wanted(bits.load(Ordering::Relaxed), datum.load(Ordering::Relaxed)) {
+                taken.push(link);
             } else {
                 kept.push(link);
             }
-            link = LinkId(next);
+            link = LinkId(next.load(Ordering::Relaxed));
         }
         for link in kept.into_iter().rev() {
             self.push_link(node, link);
         }
+        taken
+    }
+
+    /// Consumer and meaning of a link.
+    pub(crate) fn read_link(&self, link: LinkId) -> (u32, u32) {
+        match link.place() {
+            LinkPlace::Slot { consumer, slot } => {
+                let slot = &self.nodes.get(consumer).slots[slot];
+                (consumer, slot.meta.load(Ordering::Relaxed))
+            }
+            LinkPlace::Record(index) => {
+                let record = self.links.get(index);
+                (
+                    record.consumer.load(Ordering::Relaxed),
+                    record.meta.load(Ordering::Relaxed),
+                )
+            }
+        }
+    }
+
+    /// Gives a link's record back, if it has one.
+    pub(crate) fn free_link(&self, lane: &mut Lane, link: LinkId) {
+        if let LinkPlace::Record(index) = link.place() {
+            self.links.give(&mut lane.links, index);
+        }
+    }
+
+    /// Puts a link that was taken out of one list into another node's, or satisfies it.
+    pub(crate) fn move_link(&self, lane: &mut Lane, link: LinkId, to: Token) {
+        let node = self.nodes.get(to.index());
+        let mut word = node.load_successors();
+        while word.generation() == to.generation() {
+            self.set_next(link, word.head());
+            match node.successors.compare_exchange_weak(
+                word.0,
+                word.with_head(link).0,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return,
+                Err(now) => word = Successors(now),
+            }
+        }
+        let (consumer, bits) = self.read_link(link);
+        self.free_link(lane, link);
+        let cause = if word.ever_failed() {
+            self.failures.cause_of(to)
+        } else {
+            0
+        };
+        if cause != 0 && bits & meta::PROPAGATES != 0 {
+            self.nodes.get(consumer).doom(cause);
+        }
+        self.satisfy(lane, consumer, unit_of(bits));
     }
 
     fn push_link(&self, node: &Node, link: LinkId) {

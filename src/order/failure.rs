@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use parking_lot::{Mutex, RwLock};
 
 use super::token::Token;
-use crate::abi::status::{NORN_E_PROPAGATED, norn_status};
+use crate::abi::status::{NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_PROPAGATED, norn_status};
 
 /// What failed first, and how. Shared by every token it dooms.
 pub(crate) struct Cause {
@@ -34,6 +34,8 @@ pub(crate) struct Cause {
     pub(crate) worker: i32,
     /// Whether somebody has looked at this failure or at one propagated from it.
     pub(crate) looked_at: AtomicBool,
+    /// Whether a task did not run because of it.
+    pub(crate) doomed_a_task: AtomicBool,
 }
 
 impl Cause {
@@ -157,10 +159,24 @@ impl Failures {
             .read()
             .iter()
             .find(|cause| {
+                // What was closed matters if a task waited for it; what was cancelled was asked for.
                 !cause.looked_at.load(Ordering::Relaxed)
-                    && cause.status == crate::abi::status::NORN_E_TASK_FAILED
+                    && match cause.status {
+                        NORN_E_CANCELLED => false,
+                        NORN_E_CLOSED => cause.doomed_a_task.load(Ordering::Relaxed),
+                        _ => true,
+                    }
             })
             .cloned()
+    }
+
+    /// Notes that a task did not run because of a cause.
+    pub(crate) fn dooms_task(&self, cause: u32) {
+        let causes = self.causes.read();
+        let cause = &causes[cause as usize - 1];
+        if !cause.doomed_a_task.load(Ordering::Relaxed) {
+            cause.doomed_a_task.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Bytes held, roughly.

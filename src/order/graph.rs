@@ -9,7 +9,7 @@ use super::annex::Annex;
 use super::commute::Commutes;
 use super::datum::DataTable;
 use super::epoch::Epoch;
-use super::failure::{Cause, Failure, Failures};
+use super::failure::{Cause, Failure, Failures, SpreadMap};
 use super::group::Groups;
 use super::lane::Lane;
 use super::node::{BODY_SHARE, GUARD, Link, Node, Successors, flag, kind};
@@ -32,6 +32,8 @@ pub(crate) struct Graph {
     pub(crate) data: Mutex<DataTable>,
     pub(crate) commutes: Mutex<Commutes>,
     pub(crate) groups: Mutex<Groups>,
+    /// Data that bodies hold by `norn_data_acquire`: node of the body to its places. For the deadlock search.
+    pub(crate) holds_of_bodies: Mutex<SpreadMap<u32, Vec<u32>>>,
     pub(crate) failures: Failures,
     pub(crate) observers: Observers,
     /// COMMUTE as READ_WRITE.
@@ -61,6 +63,7 @@ impl Graph {
             data: Mutex::new(DataTable::default()),
             commutes: Mutex::new(Commutes::default()),
             groups: Mutex::new(Groups::default()),
+            holds_of_bodies: Mutex::new(SpreadMap::default()),
             failures: Failures::new(),
             observers: Observers::new(),
             deterministic: AtomicBool::new(false),
@@ -80,6 +83,7 @@ impl Graph {
         self.sealed.store(false, Ordering::Relaxed);
         self.cancelling.store(false, Ordering::Relaxed);
         self.combining.store(0, Ordering::Relaxed);
+        self.holds_of_bodies.lock().clear();
         self.closing.store(false, Ordering::Release);
     }
 
@@ -261,6 +265,7 @@ impl Graph {
             text: text.into(),
             worker: lane.worker,
             looked_at: AtomicBool::new(false),
+            doomed_a_task: AtomicBool::new(false),
         });
         if status == NORN_E_TASK_FAILED {
             lane.ripple.new_causes.push(number);
@@ -333,7 +338,7 @@ pub(crate) fn describe(failure: &Failure) -> String {
 }
 
 fn internal_name(node_kind: u32) -> &'static core::ffi::CStr {
-    match node_kind {
+    match node_kind & kind::MASK {
         kind::GATE => c"(gate)",
         kind::COMBINE => c"(combine)",
         kind::CALLBACK => c"(on_complete)",

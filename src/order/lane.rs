@@ -48,8 +48,10 @@ pub(crate) struct Ripple {
 pub(crate) struct Counters {
     /// Tasks submitted, by parity of the drain phase.
     pub(crate) submitted: [AtomicU64; 2],
-    /// Tasks completed, by the phase they were submitted in.
-    pub(crate) completed: [AtomicU64; 2],
+    /// Tasks completed, for the statistics: counted before the token shows complete.
+    pub(crate) completed: AtomicU64,
+    /// Tasks completed with all consequences, by the phase they were submitted in: for drains.
+    pub(crate) over: [AtomicU64; 2],
     pub(crate) failed: AtomicU64,
     pub(crate) propagated: AtomicU64,
     pub(crate) cancelled: AtomicU64,

@@ -19,9 +19,9 @@ use super::complete::propagated;
 use super::datum::{DataTable, Wanted, check_mode};
 use super::graph::Graph;
 use super::lane::{Ending, Lane};
-use super::node::{DATA_UNIT, INLINE_SLOTS, Node, flag, kind};
+use super::node::{DATA_UNIT, INLINE_SLOTS, Node, flag, kind, meta};
 use super::submit::invalid;
-use super::timeline::Joiner;
+use super::timeline::{Joiner, Room, Run};
 use super::token::Token;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE};
 use crate::abi::types::{NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE, norn_access};
@@ -125,6 +125,7 @@ impl Graph {
             first.1
         };
         node.argument.store(mode as usize, Ordering::Relaxed);
+        self.keep_fallbacks(data, lane, index)?;
         let mut joiner = Joiner::new(self, index);
         let node_flags = self.take_places(data, lane, &mut joiner, 0)?;
         if node_flags != 0 {
@@ -207,7 +208,7 @@ impl Graph {
 
     /// Gives a reserved place up.
     pub(crate) fn abandon_slot(&self, lane: &mut Lane, slot: Token) -> Result<()> {
-        let _data = self.data.lock();
+        let mut data = self.data.lock();
         let no_place = || {
             Error::new(
                 NORN_E_INVALID,
@@ -233,31 +234,124 @@ impl Graph {
         if state & (flag::FILLED | flag::ABANDONED) != 0 {
             return Err(used());
         }
-        self.abandon_place(lane, index);
+        self.abandon_place(&mut data, lane, index);
         Ok(())
     }
 
-    /// Lets a place pass as if it had never been taken. Under the placing lock or by its only owner.
-    pub(crate) fn abandon_place(&self, lane: &mut Lane, index: u32) {
+    /// A place that writes behind readers keeps a gate behind the writer before them, so that readers behind
+    /// the place can go on beside those before it when the place is given up.
+    fn keep_fallbacks(&self, data: &mut DataTable, lane: &mut Lane, index: u32) -> Result<()> {
+        let wanted = core::mem::take(&mut lane.wanted);
+        let mut kept = Vec::new();
+        for wanted in &wanted {
+            let timeline = &data.get(wanted.datum).timeline;
+            let writes = wanted.mode != NORN_READ as u32 && wanted.via == 0;
+            if !writes || (timeline.run != Run::Readers && timeline.gate.is_zero()) {
+                continue;
+            }
+            let writer = timeline.writer;
+            let gate = self.new_internal(lane, kind::GATE)?;
+            let mut joiner = Joiner::new(self, gate);
+            joiner.datum = wanted.datum;
+            joiner.wait_for(
+                lane,
+                writer,
+                Room::Slot(0),
+                NORN_READ as u32 | meta::PROPAGATES,
+            )?;
+            kept.push((wanted.datum, joiner.node.token(self.id, gate)));
+            joiner.let_go(lane);
+        }
+        lane.wanted = wanted;
+        // SAFETY: the place is not let go yet, so it is ours.
+        unsafe { self.annex_of(lane, index)?.body() }.fallbacks = kept;
+        Ok(())
+    }
+
+    /// Moves readers behind a place that was given up to where they would stand without it.
+    fn pass_readers(&self, data: &mut DataTable, lane: &mut Lane, index: u32) {
         let node = self.nodes.get(index);
+        let Some(annex) = self.annex(node) else {
+            return;
+        };
+        let place = node.token(self.id, index);
+        // SAFETY: the caller has given the place up, and it has not arrived: nobody else uses its annex.
+        let fallbacks = core::mem::take(&mut unsafe { annex.body() }.fallbacks);
+        for (datum, gate) in fallbacks {
+            let timeline = &mut data.get_mut(datum).timeline;
+            if timeline.writer == place {
+                timeline.writer = gate;
+                if timeline.gate.is_zero() {
+                    timeline.gate = place;
+                }
+            }
+            let readers = self.take_links(node, |bits, of| {
+                bits & meta::EXPLICIT == 0
+                    && bits & meta::MODE == NORN_READ as u32
+                    && bits & meta::PROPAGATES != 0
+                    && data.lies_within(of, datum)
+            });
+            for link in readers {
+                self.move_link(lane, link, gate);
+            }
+        }
+    }
+
+    /// Lets a place pass as if it had never been taken. Under the placing lock.
+    pub(crate) fn abandon_place(&self, data: &mut DataTable, lane: &mut Lane, index: u32) {
+        let node = self.nodes.get(index);
+        self.forget_hold_of_body(index);
         let before = node
             .state
             .fetch_or(flag::FILLED | flag::ABANDONED, Ordering::AcqRel);
         if before & (flag::ARRIVED | flag::ABANDONED | flag::STARTED) == flag::ARRIVED {
             let cause = node.cause.load(Ordering::Relaxed);
             lane.ripple.endings.push((index, propagated(cause)));
+        } else if before & (flag::ARRIVED | flag::ABANDONED | flag::STARTED) == 0 {
+            self.pass_readers(data, lane, index);
+        }
+    }
+
+    /// Notes that a body holds a place.
+    pub(crate) fn note_hold_of_body(&self, body: u32, place: u32) {
+        if body != 0 {
+            self.holds_of_bodies
+                .lock()
+                .entry(body)
+                .or_default()
+                .push(place);
+        }
+    }
+
+    fn forget_hold_of_body(&self, place: u32) {
+        let body = self
+            .annex(self.nodes.get(place))
+            .map_or(0, |annex| annex.held_by.load(Ordering::Relaxed));
+        if body != 0 {
+            let mut holds = self.holds_of_bodies.lock();
+            if let Some(places) = holds.get_mut(&body) {
+                places.retain(|other| *other != place);
+                if places.is_empty() {
+                    holds.remove(&body);
+                }
+            }
         }
     }
 
     /// Fails a place that nobody has filled.
     pub(crate) fn fail_place(&self, lane: &mut Lane, slot: Token, cause: u32) {
-        let _data = self.data.lock();
+        let mut data = self.data.lock();
         let Ok(Some((index, node))) = self.live_node(slot) else {
             return;
         };
         if node.load_state() & (flag::FILLED | flag::ABANDONED) == 0 {
             node.cause.store(cause, Ordering::Relaxed);
-            self.abandon_place(lane, index);
+            // Those behind must see the failure, so they stay behind.
+            if let Some(annex) = self.annex(node) {
+                // SAFETY: under the placing lock, not arrived or arrived and idle: nobody else uses the annex.
+                unsafe { annex.body() }.fallbacks.clear();
+            }
+            self.abandon_place(&mut data, lane, index);
         }
     }
 
@@ -287,6 +381,7 @@ impl Graph {
             return Err(used());
         }
         drop(pin);
+        self.forget_hold_of_body(index);
         lane.ripple.endings.push((index, Ending::Success));
         Ok(())
     }

@@ -301,7 +301,7 @@ impl Graph {
             }
             let place = datum.unwritten;
             data.get_mut(index).unwritten = Token::COMPLETE;
-            self.abandon_place(lane, place.index());
+            self.abandon_place(&mut data, lane, place.index());
         }
         let (place, gate) = self.hold_place(&mut data, lane, &[(index, NORN_WRITE as u32)], 0)?;
         data.get_mut(index).ending = true;
@@ -330,6 +330,7 @@ impl Graph {
                 .held_by
                 .store(body, std::sync::atomic::Ordering::Release);
         }
+        self.note_hold_of_body(body, place);
         let token = joiner.node.token(self.id, gate);
         joiner.let_go(lane);
         Ok((place, token))

@@ -140,8 +140,8 @@ impl Graph {
             0
         };
         self.resolve(&data, lane, parent, accesses)?;
-        if let Some(index) = bound {
-            self.refuse_cycle(&data, index, lane, parent, after)?;
+        if bound.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
+            self.refuse_cycle(&data, bound, lane, parent, after)?;
         }
         let index = self.prepare(lane, body, task, lane.wanted.len(), bound)?;
         let token = self.nodes.get(index).token(self.id, index);

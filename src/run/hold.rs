@@ -80,8 +80,8 @@ impl Runtime {
         };
         if waited.is_err() {
             self.act(|graph, lane| {
-                let _data = graph.data.lock();
-                graph.abandon_place(lane, place);
+                let mut data = graph.data.lock();
+                graph.abandon_place(&mut data, lane, place);
             });
         }
         waited

@@ -95,7 +95,7 @@ impl Home {
 
     fn reset_counters(&self) {
         for counters in self.counters.lock().iter() {
-            for counter in counters.submitted.iter().chain(&counters.completed).chain([
+            for counter in counters.submitted.iter().chain(&counters.over).chain([
                 &counters.failed,
                 &counters.propagated,
                 &counters.cancelled,

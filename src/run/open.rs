@@ -1,5 +1,6 @@
 //! Opening, draining and closing a runtime.
 
+use core::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -9,9 +10,7 @@ use super::runtime::Runtime;
 use super::seat;
 use super::wait::{Watching, deadline_of};
 use super::{asymmetric, environment, fork};
-use crate::abi::status::{
-    NORN_E_INVALID, NORN_E_STATE, NORN_E_TASK_FAILED, NORN_E_TIMEOUT, NORN_E_VERSION,
-};
+use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE, NORN_E_TIMEOUT, NORN_E_VERSION};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 
@@ -152,7 +151,7 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
                 propagated: false,
             };
             Err(Error::new(
-                NORN_E_TASK_FAILED,
+                failure.cause.status,
                 format!(
                     "closed, but nobody looked at a failure: {}",
                     crate::order::graph::describe(&failure)
@@ -168,7 +167,7 @@ impl Runtime {
         let read = |counter: &AtomicU64| counter.load(Ordering::Acquire);
         // Completed first: a child is counted as submitted before its parent is counted as completed, so
         // equality means that none of the phase is left.
-        let completed = self.home.sum(|counters| read(&counters.completed[phase]));
+        let completed = self.home.sum(|counters| read(&counters.over[phase]));
         let submitted = self.home.sum(|counters| read(&counters.submitted[phase]));
         submitted.saturating_sub(completed)
     }
@@ -191,10 +190,24 @@ impl Runtime {
                 .ok_or_else(|| Error::new(NORN_E_TIMEOUT, "another drain is in progress"))?,
         };
         self.act(|graph, lane| graph.close_reductions(lane));
-        let phase = (self.graph().phase.fetch_xor(1, Ordering::SeqCst) & 1) as usize;
+        // What the phase before left behind (a drain that timed out) was submitted earlier and comes first.
+        // Then the phase is flipped, and what was submitted until now is alone in its own.
+        let flipped = Cell::new(None);
         let _watching = Watching::new(self, true);
-        // The other phase was empty after the last drain, but for tasks whose submission raced with it.
-        let combined = || self.live_in_phase(phase) == 0 && !self.combining();
+        let combined = || {
+            if flipped.get().is_none() {
+                let phase = self.graph().phase.load(Ordering::SeqCst) & 1;
+                if self.live_in_phase(phase as usize ^ 1) != 0 {
+                    return false;
+                }
+                self.graph().phase.fetch_xor(1, Ordering::SeqCst);
+                flipped.set(Some(phase as usize));
+            }
+            flipped
+                .get()
+                .is_some_and(|phase| self.live_in_phase(phase) == 0)
+                && !self.combining()
+        };
         if timeout_ns == 0 {
             self.progress_once();
             return if combined() {

@@ -17,6 +17,9 @@ use parking_lot::Mutex;
 
 use crate::order::lane::{Lane, count};
 
+/// Once in so many tasks, a worker takes the oldest instead of the newest.
+const FAIR_EVERY: u32 = 61;
+
 /// A heap of tasks by priority, then age.
 #[derive(Default)]
 pub(crate) struct PriorityQueue {
@@ -201,10 +204,27 @@ impl Queues {
         {
             return Some(node);
         }
+        if lane.bodies.is_multiple_of(FAIR_EVERY)
+            && let Some(node) = self.take_oldest(slot)
+        {
+            return Some(node);
+        }
         if let Some(node) = own.deque.pop() {
             return Some(node);
         }
         self.find(slot, lane)
+    }
+
+    /// What has waited longest: a task that keeps submitting its successor must not starve the others.
+    #[cold]
+    fn take_oldest(&self, slot: usize) -> Option<u32> {
+        if let Steal::Success(node) = self.injector.steal() {
+            return Some(node);
+        }
+        match self.stealers[slot].steal() {
+            Steal::Success(node) => Some(node),
+            _ => None,
+        }
     }
 
     /// Looks everywhere else.

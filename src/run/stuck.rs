@@ -42,12 +42,14 @@ impl Runtime {
         let graph = self.graph();
         let mut roots = Vec::new();
         let mut waiting = Vec::new();
+        let mut groups = Vec::new();
         for index in graph.nodes.indices() {
             let node = graph.nodes.get(index);
             let state = node.load_state();
             let label = || graph.label(index);
             match state & kind::MASK {
                 _ if state & flag::CANCELLED != 0 => {}
+                kind::GROUP => groups.push(format!("the group {} is open or has members", label())),
                 kind::DECLARED => roots.push(format!("{} was declared, but has no task", label())),
                 kind::PROMISE => roots.push(format!("{} was promised, but not fulfilled", label())),
                 kind::TASK if state & flag::HELD != 0 => {
@@ -77,6 +79,7 @@ impl Runtime {
                 _ => {}
             }
         }
+        roots.append(&mut groups);
         let mut text = shorten(&roots);
         if !waiting.is_empty() {
             let names = shorten(&waiting);
@@ -144,13 +147,9 @@ impl Runtime {
                     return;
                 }
             }
-            let completed = self.home.sum(|counters| {
-                counters
-                    .completed
-                    .iter()
-                    .map(|counter| counter.load(Ordering::Relaxed))
-                    .sum()
-            });
+            let completed = self
+                .home
+                .sum(|counters| counters.completed.load(Ordering::Relaxed));
             let progressed = completed != seen;
             seen = completed;
             if progressed || self.live_tasks() == 0 {

@@ -14,11 +14,12 @@ use super::blocked::{Grant, Resumed};
 use super::runtime::Runtime;
 use super::seat;
 use crate::abi::status::{
-    NORN_E_DEADLOCK, NORN_E_INVALID, NORN_E_RESOURCE, NORN_E_TIMEOUT, NORN_E_WOULD_DEADLOCK,
+    NORN_E_DEADLOCK, NORN_E_INVALID, NORN_E_RESOURCE, NORN_E_THREAD, NORN_E_TIMEOUT,
+    NORN_E_WOULD_DEADLOCK,
 };
 use crate::abi::types::*;
 use crate::error::{Error, Result};
-use crate::order::node::flag;
+use crate::order::node::{flag, kind};
 use crate::order::observers::Notify;
 use crate::order::token::Token;
 
@@ -138,6 +139,12 @@ impl Runtime {
             return Err(Error::new(
                 NORN_E_WOULD_DEADLOCK,
                 "the task awaits its own token",
+            ));
+        }
+        if body != 0 && self.graph().nodes.get(body).kind() == kind::CALLBACK && timeout_ns != 0 {
+            return Err(Error::new(
+                NORN_E_THREAD,
+                "a function given to norn_on_complete must not wait",
             ));
         }
         if timeout_ns == 0 {

@@ -19,7 +19,8 @@ impl Runtime {
     /// Sits in `slot` and runs tasks until the slot goes to somebody else or the runtime stops.
     pub(crate) fn work(&self, slot: usize) {
         let saved = seat::sit(self, slot);
-        loop {
+        // A body that awaited has come back in another slot than it began in.
+        while let Some(slot) = seat::slot_in(self) {
             if self.stopping.load(Ordering::Relaxed) {
                 break;
             }
