@@ -7,8 +7,10 @@
 find_program(NORN_CARGO NAMES "$ENV{CARGO}" cargo HINTS "$ENV{CARGO_HOME}/bin" "$ENV{HOME}/.cargo/bin"
   DOC "The cargo to build norn with")
 if(NOT NORN_CARGO)
-  message(FATAL_ERROR "norn: cargo was not found. Install Rust 1.85 or newer (https://rustup.rs, or the "
-    "distribution's cargo), or set NORN_CARGO to its path.")
+  file(STRINGS Cargo.toml norn_oldest_rust REGEX "^rust-version = ")
+  string(REGEX REPLACE "^rust-version = \"(.*)\"$" "\\1" norn_oldest_rust "${norn_oldest_rust}")
+  message(FATAL_ERROR "norn: cargo was not found. Install Rust ${norn_oldest_rust} or newer (https://rustup.rs, or "
+    "the distribution's cargo), or set NORN_CARGO to its path.")
 endif()
 if(NOT CMAKE_OBJCOPY OR NOT CMAKE_LINKER)
   message(FATAL_ERROR "norn: ld and objcopy (GNU binutils) were not found")

@@ -36,7 +36,8 @@ else
 fi
 
 if ! command -v cargo >/dev/null; then
-    echo "setup: cargo is not on PATH. Install Rust 1.85 or newer, for example from https://rustup.rs" >&2
+    oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$(dirname "$0")/../Cargo.toml")
+    echo "setup: cargo is not on PATH. Install Rust $oldest or newer, for example from https://rustup.rs" >&2
     exit 1
 fi
 for component in rustfmt clippy; do
