@@ -255,7 +255,16 @@ impl Graph {
         }
         let open: Vec<u32> = self.groups.lock().open_ones();
         for group in &open {
-            let ended = self.groups.lock().close(*group).ok().flatten();
+            let done = self.groups.lock().done(*group);
+            let cause = self.new_cause(
+                lane,
+                done,
+                NORN_E_CLOSED,
+                0,
+                "close",
+                "the group was never closed",
+            );
+            let ended = self.groups.lock().cancel(*group, cause);
             self.end_group(lane, ended);
         }
         !unserved.is_empty() || !open.is_empty()

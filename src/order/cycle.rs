@@ -132,14 +132,9 @@ impl Graph {
         if node.has(flag::COMMUTES) && node.has(flag::STARTED) {
             self.waits_for_turn_after(index, into);
         }
-        for place in self
-            .holds_of_bodies
-            .lock()
-            .get(&index)
-            .into_iter()
-            .flatten()
-        {
-            self.dependants_of_place(*place, into);
+        let holds = self.holds_of_bodies.lock().get(&index).cloned();
+        for place in holds.unwrap_or_default() {
+            self.dependants_of_place(place, into);
         }
         into.retain(|dependant| *dependant != 0);
         if node.load_successors().generation() != word.generation() {

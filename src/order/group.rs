@@ -182,7 +182,8 @@ impl Groups {
     pub(crate) fn open_ones(&self) -> Vec<u32> {
         (0..self.groups.len() as u32)
             .filter(|index| {
-                self.groups[*index as usize].live && !self.groups[*index as usize].closed
+                let group = &self.groups[*index as usize];
+                group.live && !group.closed && !group.cancelled
             })
             .collect()
     }

@@ -30,10 +30,11 @@ impl Main<'_> {
                 return context.complain(format!("t{task} was not submitted or did not complete"));
             }
         }
-        for group in 0..context.program.groups.len() {
-            if !self.wait(Token::Group(group)) {
-                return;
-            }
+        // What nobody waits for may still be with the foreign thread.
+        let promises = (0..context.program.promises.len()).map(Token::Promise);
+        let groups = (0..context.program.groups.len()).map(Token::Group);
+        if !promises.chain(groups).all(|token| self.wait(token)) {
+            return;
         }
         self.drain();
         if self.hung {

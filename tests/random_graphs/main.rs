@@ -3,7 +3,8 @@
 //! A seed makes a program (generator.rs says what, and the rule that makes its
 //! outcome independent of timing), the oracle says what must come of it, and the runner
 //! performs it through the C API in several modes. `NORN_TEST_SEED=n` repeats one seed,
-//! `NORN_TEST_GRAPHS=n` sets how many are run, `NORN_TEST_FROM=n` where to begin.
+//! `NORN_TEST_GRAPHS=n` sets how many are run, `NORN_TEST_FROM=n` where to begin; with
+//! `NORN_TEST_KEEP_GOING=1` a failure does not end the run, and `NORN_TEST_SHRINK=n` seconds go into shrinking it.
 
 mod advance;
 mod bodies;
@@ -45,6 +46,8 @@ struct Wishes {
     from: u64,
     graphs: u64,
     keep_going: bool,
+    /// Seconds to spend on making a failure smaller.
+    shrink: u64,
 }
 
 fn wishes() -> &'static Wishes {
@@ -65,6 +68,7 @@ fn wishes() -> &'static Wishes {
             from: take("NORN_TEST_FROM").unwrap_or(0),
             graphs: take("NORN_TEST_GRAPHS").unwrap_or(GRAPHS),
             keep_going: take("NORN_TEST_KEEP_GOING").is_some(),
+            shrink: take("NORN_TEST_SHRINK").unwrap_or(40),
         }
     })
 }
@@ -115,6 +119,13 @@ fn failure_of(seed: u64) -> Option<String> {
     None
 }
 
+/// The first complaint without its numbers: what a smaller program must still show.
+fn kind_of(complaints: &[String]) -> Option<String> {
+    let words = complaints.first()?.split_whitespace();
+    let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    Some(words.take(6).collect::<Vec<_>>().join(" "))
+}
+
 fn explain(fair: Fair, setup: &Setup, report: &runner::Report) -> String {
     let seed = fair.program.seed;
     let first = report
@@ -130,6 +141,7 @@ fn explain(fair: Fair, setup: &Setup, report: &runner::Report) -> String {
         .collect::<String>();
     let mut setup = setup.clone();
     setup.patience = Duration::from_secs(2);
+    let kind = kind_of(&report.complaints);
     let mut hangs = 0;
     let fails = |fair: &Fair| {
         if fair.entangled && (setup.mode != 0 || setup.workers == 0 || setup.flags & 1 != 0)
@@ -142,10 +154,10 @@ fn explain(fair: Fair, setup: &Setup, report: &runner::Report) -> String {
             let began = Instant::now();
             let report = runner::run(&fair.program, &fair.expected, &setup);
             hangs += u32::from(began.elapsed() > setup.patience);
-            !report.complaints.is_empty()
+            kind_of(&report.complaints) == kind
         })
     };
-    let small = shrink::shrink(fair, trees(), Duration::from_secs(40), fails);
+    let small = shrink::shrink(fair, trees(), Duration::from_secs(wishes().shrink), fails);
     let last = runner::run(&small.program, &small.expected, &setup);
     let again = last
         .complaints

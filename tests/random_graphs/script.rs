@@ -20,7 +20,7 @@ impl Oracle<'_> {
 
     pub(crate) fn act_main(&mut self) -> bool {
         let op = &self.program.script[self.script_at];
-        if matches!(op, Op::Await(_) | Op::Acquire(_) | Op::Progress)
+        if matches!(op, Op::Await(_) | Op::Acquire(_) | Op::Drain | Op::Progress)
             && matches!(self.order, Order::Submission)
         {
             // Everybody else has come as far as possible, so a body that runs is blocked.

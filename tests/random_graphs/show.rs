@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use crate::program::{Access, Op, Program, Reduction, Step, Storage, Token};
+use crate::program::{Access, Op, Program, Reduction, Step, Storage, Task, Token};
 
 impl Display for Token {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
@@ -180,7 +180,9 @@ impl Display for Program {
             )?;
         }
         for id in 0..self.tasks.len() {
-            if !self.tasks[id].steps.is_empty() {
+            let nested = |task: &Task| task.steps.contains(&Step::Submit(id));
+            let by_main = |op: &Op| matches!(op, Op::Submit(batch) if batch.contains(&id));
+            if self.script.iter().any(by_main) || self.tasks.iter().any(nested) {
                 writeln!(text, "  {}", self.show_task(id))?;
             }
         }

@@ -287,7 +287,7 @@ impl Generator {
         let group = self.program.groups.len();
         self.program.groups.push(None);
         self.program.script.push(Op::GroupOpen(group));
-        for _ in 0..self.rng.usize(0..4) {
+        for _ in 0..self.rng.usize(1..4) {
             let known = self.pool.len();
             let mut task = self.plain_task();
             task.accesses = self.accesses(false);
@@ -300,8 +300,9 @@ impl Generator {
             self.program.script.push(Op::Submit(vec![id]));
             self.pool.push(Token::Task(id));
         }
-        self.program.script.push(Op::Cancel(Token::Group(group)));
-        self.program.script.push(Op::GroupClose(group));
+        let mut end = [Op::Cancel(Token::Group(group)), Op::GroupClose(group)];
+        self.rng.shuffle(&mut end);
+        self.program.script.extend(end);
         self.pool.push(Token::Group(group));
     }
 

@@ -22,6 +22,7 @@ int main(void) {
     CHECK_STATUS(norn_await(rt, by_group, FOREVER), NORN_E_DEADLOCK);
     CHECK_SAYS("the group");
     CHECK_STATUS(norn_data_unregister(rt, data), NORN_E_DEADLOCK);
-    CHECK(norn_close(rt) < 0);
+    norn_close(rt);
+    CHECK_STATUS(norn_progress(rt), NORN_E_INVALID);
     return 0;
 }
