@@ -16,6 +16,7 @@ int main(void) {
     for (int chain = 0; chain < CHAINS; chain++)
         CHECK_STATUS(norn_await(rt, ends[chain], FOREVER), chain % 3 == 0 ? NORN_E_PROPAGATED : NORN_OK);
     CHECK_EQUAL(ran, 66 * LENGTH + 34 * (LENGTH / 2));
+    CHECK_OK(norn_drain(rt, FOREVER));
     norn_runtime_stats stats = stats_of(rt);
     CHECK_EQUAL(stats.failed, 34);
     CHECK_EQUAL(stats.propagated, 34 * (LENGTH - LENGTH / 2 - 1));

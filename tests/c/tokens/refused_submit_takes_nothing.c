@@ -54,6 +54,7 @@ int main(void) {
     CHECK_OK(norn_await(rt, submit_on(rt, body_nothing, NULL, good), FOREVER));
     CHECK_EQUAL(out.id, 123);
     CHECK_OK(norn_data_unregister(rt, data));
+    CHECK_OK(norn_drain(rt, FOREVER));
     CHECK_EQUAL(stats_of(rt).live, 0);
     CHECK_OK(norn_close(rt));
     CHECK_EQUAL(dropped, 0);
