@@ -40,10 +40,9 @@
  *
  * This file is generated from src/abi; change it there.
  */
-
-
 #ifndef NORN_H
 #define NORN_H
+
 
 #include <stddef.h>
 #include <stdint.h>
@@ -979,8 +978,6 @@ norn_status norn_eventfd(struct norn_runtime *rt, struct norn_token token, int32
 }  // extern "C"
 #endif  // __cplusplus
 
-#endif  /* NORN_H */
-
 /* Version of this header, as norn_open passes it. */
 #define NORN_HEADER_VERSION (NORN_VERSION_MAJOR * 1000000 + NORN_VERSION_MINOR * 1000 + NORN_VERSION_PATCH)
 
@@ -1036,3 +1033,5 @@ static inline norn_place norn_place_of(int32_t kind, int32_t index) {
     place.index = index;
     return place;
 }
+
+#endif /* NORN_H */

@@ -102,6 +102,8 @@ pub(crate) struct Settings {
     /// One runtime a process.
     pub shared: bool,
     /// Workers have a core each.
+    #[cfg_attr(not(test), expect(dead_code))]
+    // used while the topology is seated; shown by tests
     pub pin: bool,
     /// Ceiling on the threads norn makes; at least `workers`.
     pub max_threads: usize,
@@ -116,6 +118,8 @@ pub(crate) struct Settings {
     /// Stack of norn's threads.
     pub stack_bytes: usize,
     /// Ceiling on pinned host memory; 0: none.
+    #[cfg_attr(not(test), expect(dead_code))]
+    // for the device lowering, which allocates pinned memory
     pub max_pinned_bytes: u64,
     /// Time without a completion before the watchdog reports; None: never.
     pub watchdog: Option<Duration>,

@@ -79,7 +79,7 @@ fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
     }
     if opened.settings.caller_works && !opened.callers_run {
         opened.opener_idle.store(true, Ordering::SeqCst);
-        drop(seat::sit(opened, 0));
+        seat::settle_in(opened, 0);
     }
     let handle = home::enter(reservation.number, runtime);
     opened.settings.hooks.log.info(format_args!(
@@ -134,7 +134,7 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     let unseen = runtime.graph().failures.first_unseen();
     runtime.act(|graph, lane| graph.remove_all_data(lane));
     if seat::slot_in(runtime).is_some() {
-        drop(seat::stand());
+        seat::stand();
     }
     home::leave(runtime.number);
     // Waits that the close has ended may still be on their way out.

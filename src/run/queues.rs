@@ -7,7 +7,8 @@
 //! programs without priorities pay one load. Tasks with a place go to that
 //! place's queue. One-thread modes use a single list instead of all of these.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -24,16 +25,23 @@ const FAIR_EVERY: u32 = 61;
 #[derive(Default)]
 pub(crate) struct PriorityQueue {
     size: AtomicUsize,
-    heap: Mutex<(u64, BinaryHeap<(i16, core::cmp::Reverse<u64>, u32)>)>,
+    heap: Mutex<Heap>,
+}
+
+#[derive(Default)]
+struct Heap {
+    /// Tasks pushed so far.
+    age: u64,
+    entries: BinaryHeap<(i16, Reverse<u64>, u32)>,
 }
 
 impl PriorityQueue {
     fn push(&self, priority: i16, node: u32) {
         let mut heap = self.heap.lock();
-        heap.0 += 1;
-        let age = heap.0;
-        heap.1.push((priority, core::cmp::Reverse(age), node));
-        self.size.store(heap.1.len(), Ordering::SeqCst);
+        heap.age += 1;
+        let age = heap.age;
+        heap.entries.push((priority, Reverse(age), node));
+        self.size.store(heap.entries.len(), Ordering::SeqCst);
     }
 
     #[inline(always)]
@@ -46,8 +54,8 @@ impl PriorityQueue {
 
     fn pop_locked(&self) -> Option<u32> {
         let mut heap = self.heap.lock();
-        let popped = heap.1.pop();
-        self.size.store(heap.1.len(), Ordering::SeqCst);
+        let popped = heap.entries.pop();
+        self.size.store(heap.entries.len(), Ordering::SeqCst);
         popped.map(|(_, _, node)| node)
     }
 
@@ -93,8 +101,6 @@ impl PlaceQueue {
 pub(crate) struct Slot {
     /// Used by the thread that sits here only.
     deque: Worker<u32>,
-    /// A task to run before all others of normal priority; 0 for none. Used by the sitting thread only.
-    next: Cell<u32>,
     /// Used by the sitting thread only.
     pub(crate) lane: UnsafeCell<*mut Lane>,
     pub(crate) here: PlaceQueue,
@@ -103,7 +109,7 @@ pub(crate) struct Slot {
     victims: Vec<usize>,
 }
 
-// SAFETY: `deque`, `next` and `lane` are used only by the thread that sits in the
+// SAFETY: `deque` and `lane` are used only by the thread that sits in the
 // slot; the slot passes from thread to thread through locks.
 unsafe impl Sync for Slot {}
 // SAFETY: as above.
@@ -136,7 +142,6 @@ impl Queues {
                 .unwrap_or(0);
             slots.push(CachePadded::new(Slot {
                 deque,
-                next: Cell::new(0),
                 lane: UnsafeCell::new(core::ptr::null_mut()),
                 here: PlaceQueue::default(),
                 node,
@@ -179,22 +184,12 @@ impl Queues {
         }
     }
 
-    /// Makes `node` the next task of the thread that sits in `slot`; gives back the one that was.
-    #[inline(always)]
-    pub(crate) fn replace_next(&self, slot: usize, node: u32) -> u32 {
-        self.slots[slot].next.replace(node)
-    }
-
     /// The next task for the thread that sits in `slot`.
     #[inline(always)]
     pub(crate) fn take(&self, slot: usize, lane: &Lane) -> Option<u32> {
         let own = &self.slots[slot];
         if let Some(node) = self.above.pop() {
             return Some(node);
-        }
-        let next = own.next.replace(0);
-        if next != 0 {
-            return Some(next);
         }
         if let Some(node) = own.here.pop() {
             return Some(node);
@@ -256,8 +251,7 @@ impl Queues {
     /// Whether the thread that sits in `slot` would find something. May say yes falsely, never no.
     pub(crate) fn has_work_for(&self, slot: usize) -> bool {
         let own = &self.slots[slot];
-        own.next.get() != 0
-            || !own.here.is_empty()
+        !own.here.is_empty()
             || self
                 .nodes
                 .get(own.node)

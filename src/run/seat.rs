@@ -54,17 +54,22 @@ pub(crate) fn slot_in(runtime: &Runtime) -> Option<usize> {
     core::ptr::eq(seat.runtime, runtime).then_some(seat.slot)
 }
 
-/// This thread now holds `slot` of `runtime`. Returns what to give to `restore`.
-pub(crate) fn sit(runtime: &Runtime, slot: usize) -> SavedSeat {
-    SavedSeat(SEAT.replace(Seat { runtime, slot }))
+/// This thread now holds `slot` of `runtime`, for good.
+pub(crate) fn settle_in(runtime: &Runtime, slot: usize) {
+    SEAT.set(Seat { runtime, slot });
 }
 
-/// This thread holds no slot.
-pub(crate) fn stand() -> SavedSeat {
-    SavedSeat(SEAT.replace(Seat {
+/// This thread holds no slot any more.
+pub(crate) fn stand() {
+    SEAT.set(Seat {
         runtime: core::ptr::null(),
         slot: 0,
-    }))
+    });
+}
+
+/// This thread now holds `slot` of `runtime`, for a while. Returns what to give to `restore`.
+pub(crate) fn sit(runtime: &Runtime, slot: usize) -> SavedSeat {
+    SavedSeat(SEAT.replace(Seat { runtime, slot }))
 }
 
 /// The seat a thread had before.

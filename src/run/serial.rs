@@ -27,8 +27,11 @@ struct Serial {
     /// State of the generator of shuffle mode.
     random: u64,
     /// Completions from outside, delivered when nothing is runnable, lowest token first.
-    external: Vec<(Token, Option<(i32, Box<str>)>)>,
+    external: Vec<Kept>,
 }
+
+/// A completion from outside: the promise, and its failure's code and text.
+pub(crate) type Kept = (Token, Option<(i32, Box<str>)>);
 
 /// See the module's text.
 pub(crate) struct SerialQueue {
@@ -133,7 +136,7 @@ impl SerialQueue {
     }
 
     /// The kept completion with the lowest token.
-    pub(crate) fn take_external(&self) -> Option<(Token, Option<(i32, Box<str>)>)> {
+    pub(crate) fn take_external(&self) -> Option<Kept> {
         let mut inner = self.inner.lock();
         let position = inner
             .external

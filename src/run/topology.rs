@@ -97,11 +97,6 @@ impl Topology {
             .collect()
     }
 
-    /// Whether a usable CPU lies on the node with this number.
-    pub(crate) fn has_node(&self, number: i32) -> bool {
-        self.nodes.iter().any(|node| node.number == number)
-    }
-
     /// Gives `workers` workers their places: each node as many as its share of
     /// the cores, neighbours in number near each other. With `pin` each has a
     /// core, spread over the node while there are more cores than workers.
@@ -274,7 +269,6 @@ mod tests {
             all.ordered_cpus(),
             [0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15]
         );
-        assert!(all.has_node(1) && !all.has_node(2));
         assert_eq!(read(&tree, "0-7").cores(), 8);
         assert_eq!(read(&tree, "0,8").cores(), 1, "both siblings of a core");
         assert_eq!(read(&tree, "0,9").cores(), 2, "halves of two cores");

@@ -224,14 +224,14 @@ impl Runtime {
             }
             // Told already, or to be told: either way a slot comes back through the grant.
             let slot_now = seat::slot_in(self).unwrap_or(slot);
-            drop(seat::stand());
+            seat::stand();
             let resumed = self.block(&blocked, &spare, slot_now, deadline);
             node.clear(flag::BLOCKED);
             self.leave_all(tokens, &observer);
             match resumed {
-                Resumed::Told(slot) => drop(seat::sit(self, slot)),
+                Resumed::Told(slot) => seat::settle_in(self, slot),
                 Resumed::TimedOut(slot) => {
-                    drop(seat::sit(self, slot));
+                    seat::settle_in(self, slot);
                     return if done() { Ok(()) } else { Err(timed_out()) };
                 }
             }
@@ -337,7 +337,7 @@ impl Runtime {
                 }
                 if let Some(slot) = grant.take() {
                     waits_for_slot = false;
-                    drop(seat::sit(self, slot));
+                    seat::settle_in(self, slot);
                 } else if let Some(node) = self.queues.opener.pop() {
                     self.run_opener_task(node);
                 } else if self.is_stuck() {
@@ -352,7 +352,7 @@ impl Runtime {
                 continue;
             };
             if self.blocked.any_ready() && self.blocked.resume_one(slot) {
-                drop(seat::stand());
+                seat::stand();
                 continue;
             }
             if self.gang.wants() {
@@ -385,7 +385,7 @@ impl Runtime {
                     None => std::thread::park_timeout(Duration::from_millis(1)),
                 }
             };
-            drop(seat::sit(self, slot));
+            seat::settle_in(self, slot);
         }
         self.opener_idle
             .store(seat::slot_in(self).is_some(), Ordering::SeqCst);

@@ -175,9 +175,10 @@ impl Runtime {
             return 0;
         }
         match self.graph().annex(self.graph().nodes.get(node)) {
-            // SAFETY: the task was taken out of a queue and is not begun, so this thread owns it.
             Some(annex) => {
-                (unsafe { annex.body() }.cpus.max(1) as usize - 1).min(self.queues.slots.len() - 1)
+                // SAFETY: the task was taken out of a queue and is not begun, so this thread owns it.
+                let wanted = unsafe { annex.body() }.cpus;
+                (wanted.max(1) as usize - 1).min(self.queues.slots.len() - 1)
             }
             None => 0,
         }
