@@ -57,7 +57,7 @@ static void *on_small_stack(void *arg) {
 }
 
 int main(void) {
-    length = scaled(100000, 10000000);
+    length = scaled(200000, 10000000);
     pthread_attr_t attributes;
     pthread_t thread;
     CHECK(pthread_attr_init(&attributes) == 0);

@@ -17,7 +17,7 @@ static void *race(void *arg) {
 
 int main(void) {
     rt = open_plain();
-    rounds = scaled(20000, 500000);
+    rounds = scaled(100000, 500000);
 
     pthread_t other;
     CHECK(pthread_create(&other, NULL, race, NULL) == 0);
