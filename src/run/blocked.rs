@@ -248,6 +248,8 @@ impl Runtime {
         deadline: Option<Instant>,
     ) -> Resumed {
         self.blocked.blocked.fetch_add(1, Ordering::SeqCst);
+        let counted = i64::from(self.one_thread);
+        self.running.fetch_sub(counted, Ordering::SeqCst);
         spare.give(Granted::Slot(slot));
         let in_time = match deadline {
             None => body.grant.wait(),
@@ -269,6 +271,7 @@ impl Runtime {
                 }
             }
         };
+        self.running.fetch_add(counted, Ordering::SeqCst);
         self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
         resumed
     }

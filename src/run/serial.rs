@@ -121,6 +121,11 @@ impl SerialQueue {
         self.is_empty() && self.inner.lock().external.is_empty()
     }
 
+    /// Whether a completion is kept.
+    pub(crate) fn has_external(&self) -> bool {
+        !self.inner.lock().external.is_empty()
+    }
+
     /// Keeps a completion from outside until nothing is runnable.
     pub(crate) fn defer(&self, token: Token, failure: Option<(i32, Box<str>)>) {
         self.inner.lock().external.push((token, failure));

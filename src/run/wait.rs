@@ -442,9 +442,6 @@ impl Runtime {
             if self.run_one(0) {
                 continue;
             }
-            if self.one_thread && self.deliver_external() {
-                continue;
-            }
             if self.is_stuck() {
                 break if done() {
                     Ok(())
@@ -489,8 +486,8 @@ impl Runtime {
             if self.take_caller_seat() {
                 let saved = seat::sit(self, 0);
                 let resumed = self.blocked.any_ready() && self.blocked.resume_one(0);
-                if !resumed && !self.run_one(0) && self.one_thread {
-                    self.deliver_external();
+                if !resumed {
+                    self.run_one(0);
                 }
                 seat::restore(saved);
                 if !resumed {

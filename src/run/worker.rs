@@ -54,14 +54,26 @@ impl Runtime {
     #[inline(always)]
     pub(crate) fn next_task(&self, slot: usize) -> Option<u32> {
         if self.one_thread {
-            return self.serial.take(self.is_opener());
+            return self.next_serial_task();
         }
         self.queues.take(slot, self.lane(slot))
     }
 
+    /// What comes from outside is delivered when nothing is runnable, one at a time.
+    fn next_serial_task(&self) -> Option<u32> {
+        loop {
+            if let Some(node) = self.serial.take(self.is_opener()) {
+                return Some(node);
+            }
+            if !self.serial.is_empty() || !self.deliver_external() {
+                return None;
+            }
+        }
+    }
+
     fn has_task(&self, slot: usize) -> bool {
         if self.one_thread {
-            return self.serial.has_for(self.is_opener());
+            return self.serial.has_for(self.is_opener()) || self.serial.has_external();
         }
         self.queues.has_work_for(slot)
     }
