@@ -1,6 +1,6 @@
 //! `norn_stats`.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::types::norn_runtime_stats;
 use crate::order::lane::Counters;
@@ -10,14 +10,13 @@ impl Runtime {
     /// Counters since the runtime was opened.
     pub(crate) fn stats(&self) -> norn_runtime_stats {
         let sum = |read: fn(&Counters) -> u64| self.home.sum(read);
-        let completed = sum(|counters| counters.completed.load(Ordering::Acquire));
-        let submitted = sum(|counters| {
-            counters
-                .submitted
-                .iter()
+        let both = |pair: &[AtomicU64; 2]| {
+            pair.iter()
                 .map(|counter| counter.load(Ordering::Acquire))
-                .sum()
-        });
+                .sum::<u64>()
+        };
+        let completed = self.home.sum(|counters| both(&counters.completed));
+        let submitted = self.home.sum(|counters| both(&counters.submitted));
         let graph = self.graph();
         let (parks, wakes) = self.sleep.totals();
         norn_runtime_stats {

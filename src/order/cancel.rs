@@ -24,7 +24,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::complete::{Links, count_over, propagated};
+use super::complete::{Links, propagated};
 use super::graph::Graph;
 use super::lane::{Ending, Lane};
 use super::node::{CANCEL_MARK, DATA_MASK, EXPLICIT_UNIT, GUARD, LinkId, flag, kind};
@@ -123,14 +123,11 @@ impl Graph {
         self.destroy_argument(node);
         node.cause.store(ending.cause(), Ordering::Relaxed);
         if state & flag::COUNTED != 0 {
-            self.count_ending(lane, ending);
+            self.count_ending(lane, state, ending);
         }
         let kept = self.end_token(lane, index, ending, Links::ExplicitOnly);
         // Kept links hang on the argument word, which nothing uses any more.
         node.argument.store(kept.0 as usize, Ordering::Relaxed);
-        if state & flag::COUNTED != 0 {
-            count_over(lane, state);
-        }
         if let Some(annex) = self.annex(node) {
             let group = annex.group.load(Ordering::Relaxed);
             if group != 0 {

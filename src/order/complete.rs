@@ -135,7 +135,7 @@ impl Graph {
             self.end_fills(lane, node, ending);
         }
         if state & flag::COUNTED != 0 {
-            self.count_ending(lane, ending);
+            self.count_ending(lane, state, ending);
         }
         let late = self.end_token(lane, index, ending, Links::All);
         debug_assert_eq!(late, LinkId::NONE);
@@ -144,9 +144,6 @@ impl Graph {
         }
         if state & kind::MASK == kind::COMBINE {
             self.combining.fetch_sub(1, Ordering::SeqCst);
-        }
-        if state & flag::COUNTED != 0 {
-            count_over(lane, state);
         }
         self.free_node(lane, index);
     }
@@ -385,7 +382,7 @@ impl Graph {
     }
 
     #[inline]
-    pub(crate) fn count_ending(&self, lane: &Lane, ending: Ending) {
+    pub(crate) fn count_ending(&self, lane: &Lane, state: u32, ending: Ending) {
         match ending {
             Ending::Success => {}
             Ending::Failed(cause) => match self.failures.cause(cause).status {
@@ -397,7 +394,8 @@ impl Graph {
                 count(&lane.counters.propagated, 1);
             }
         }
-        count(&lane.counters.completed, 1);
+        let phase = usize::from(state & flag::ODD_PHASE != 0);
+        count(&lane.counters.completed[phase], 1);
     }
 
     /// Tells group and parent.
@@ -529,10 +527,4 @@ pub(crate) fn propagated(cause: u32) -> Ending {
     } else {
         Ending::Propagated(cause)
     }
-}
-
-/// A task is over with all consequences: a drain may pass.
-pub(crate) fn count_over(lane: &Lane, state: u32) {
-    let phase = usize::from(state & flag::ODD_PHASE != 0);
-    count(&lane.counters.over[phase], 1);
 }

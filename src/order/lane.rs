@@ -48,10 +48,12 @@ pub(crate) struct Ripple {
 pub(crate) struct Counters {
     /// Tasks submitted, by parity of the drain phase.
     pub(crate) submitted: [AtomicU64; 2],
-    /// Tasks completed, for the statistics: counted before the token shows complete.
-    pub(crate) completed: AtomicU64,
-    /// Tasks completed with all consequences, by the phase they were submitted in: for drains.
-    pub(crate) over: [AtomicU64; 2],
+    /// Tasks completed, by the phase they were submitted in. Counted before the token shows complete, so that
+    /// whoever has seen it complete finds it counted.
+    pub(crate) completed: [AtomicU64; 2],
+    /// Odd while the lane's thread changes the graph. A drain that has found all tasks counted lets the changes
+    /// in progress end, and so finds their tokens complete too.
+    pub(crate) changes: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) propagated: AtomicU64,
     pub(crate) cancelled: AtomicU64,

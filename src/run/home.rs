@@ -93,9 +93,30 @@ impl Home {
             .sum()
     }
 
+    /// Waits until every change to the graph that is in progress now has ended.
+    pub(crate) fn let_changes_end(&self) {
+        let counters: Vec<Arc<Counters>> = self.counters.lock().clone();
+        for counters in counters {
+            let seen = counters.changes.load(Ordering::Acquire);
+            let mut tries = 0u32;
+            // Bounded: a destructor that drains, against the rule, would wait for its own thread.
+            while seen % 2 == 1
+                && tries < 1 << 16
+                && counters.changes.load(Ordering::Acquire) == seen
+            {
+                tries += 1;
+                if tries.is_multiple_of(64) {
+                    std::thread::yield_now();
+                } else {
+                    core::hint::spin_loop();
+                }
+            }
+        }
+    }
+
     fn reset_counters(&self) {
         for counters in self.counters.lock().iter() {
-            for counter in counters.submitted.iter().chain(&counters.over).chain([
+            for counter in counters.submitted.iter().chain(&counters.completed).chain([
                 &counters.failed,
                 &counters.propagated,
                 &counters.cancelled,

@@ -167,7 +167,7 @@ impl Runtime {
         let read = |counter: &AtomicU64| counter.load(Ordering::Acquire);
         // Completed first: a child is counted as submitted before its parent is counted as completed, so
         // equality means that none of the phase is left.
-        let completed = self.home.sum(|counters| read(&counters.over[phase]));
+        let completed = self.home.sum(|counters| read(&counters.completed[phase]));
         let submitted = self.home.sum(|counters| read(&counters.submitted[phase]));
         submitted.saturating_sub(completed)
     }
@@ -210,13 +210,14 @@ impl Runtime {
         };
         if timeout_ns == 0 {
             self.progress_once();
-            return if combined() {
-                Ok(())
-            } else {
-                Err(Error::new(NORN_E_TIMEOUT, "work is left"))
-            };
+            if !combined() {
+                return Err(Error::new(NORN_E_TIMEOUT, "work is left"));
+            }
+        } else {
+            self.wait_outside(deadline, &combined)?;
         }
-        self.wait_outside(deadline, &combined)
+        self.home.let_changes_end();
+        Ok(())
     }
 
     /// Whether a reduction is still being combined.

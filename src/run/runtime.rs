@@ -24,7 +24,7 @@ use crate::abi::status::{NORN_E_INTERNAL, NORN_E_INVALID, NORN_E_WOULD_DEADLOCK}
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::order::graph::Graph;
-use crate::order::lane::Lane;
+use crate::order::lane::{Lane, count};
 use crate::order::node::{flag, kind};
 use crate::order::token::Token;
 
@@ -186,10 +186,12 @@ impl Runtime {
         change: impl FnOnce(&Graph, &mut Lane) -> R,
     ) -> R {
         lane.busy = true;
+        count(&lane.counters.changes, 1);
         let bomb = PoisonOnPanic(self);
         let result = change(self.graph(), lane);
         self.graph().settle(lane);
         core::mem::forget(bomb);
+        count(&lane.counters.changes, 1);
         lane.busy = false;
         if !lane.ripple.runnable.is_empty() {
             self.schedule(lane, slot);

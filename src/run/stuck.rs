@@ -147,9 +147,13 @@ impl Runtime {
                     return;
                 }
             }
-            let completed = self
-                .home
-                .sum(|counters| counters.completed.load(Ordering::Relaxed));
+            let completed = self.home.sum(|counters| {
+                counters
+                    .completed
+                    .iter()
+                    .map(|counter| counter.load(Ordering::Relaxed))
+                    .sum()
+            });
             let progressed = completed != seen;
             seen = completed;
             if progressed || self.live_tasks() == 0 {
