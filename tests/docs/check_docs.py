@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""Checks README.md and docs/*.md against the source and an installed norn.
+
+    python3 tests/docs/check_docs.py --prefix build/prefix [--cc gcc] [--only NAME]
+
+1. Every ```c block that is complete is compiled against the installed norn, without warnings. Complete is a
+   block whose first line names a file ("/* NAME.c: ..."), whose fence says "complete", or which has a main.
+2. One with a main is run in the modes async, sync and shuffle, or in those that its fence names
+   ("```c sync shuffle:3"), and must end with 0. Where an ```output block follows, that is what it must print.
+   "exit=N" in the fence expects another exit status.
+3. The table of variables in README.md equals the table in src/run/environment.rs.
+4. The program in README.md equals examples-c/quickstart.c; the page's CMake project and its pkg-config line
+   build it, where cmake and pkg-config are installed.
+5. Relative links, and their #anchors, resolve.
+6. Every norn_* and NORN_* name on the pages exists in the header, in the table of variables or in the build; and
+   every function of the header is explained on some page.
+
+Ends with 0 when all holds, 1 when something does not, 2 when it could not look.
+"""
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MODES = ["async", "sync", "shuffle:1", "shuffle:2"]
+SECONDS = 60
+VARIABLES_HEADING = "Environment variables"
+# Names that the build defines, or that are spoken of as missing.
+OTHER_NAMES = {"NORN_BUILD_SHARED", "NORN_BUILD_STATIC", "NORN_BUILD_EXAMPLES", "NORN_BUILD_TESTS",
+               "NORN_INSTALL", "NORN_SOVERSION", "NORN_0", "norn_static", "NORN_EXAMPLES_CHOLESKY"}
+
+problems = []
+checks = 0
+
+
+def check(holds, text):
+    global checks
+    checks += 1
+    if not holds:
+        problems.append(text)
+        print(f"FAILED {text}", file=sys.stderr)
+
+
+def where(path, line=None):
+    name = path.relative_to(ROOT)
+    return f"{name}:{line}" if line else str(name)
+
+
+def fences(path):
+    """The fenced blocks of a page: (words after the fence, first line's number, text)."""
+    words, start, lines = None, 0, []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if words is None:
+            if line.startswith("```"):
+                words, start, lines = line[3:].split(), number + 1, []
+        elif line.startswith("```"):
+            yield words, start, "".join(text + "\n" for text in lines)
+            words = None
+        else:
+            lines.append(line)
+    if words is not None:
+        check(False, f"{where(path, start)}: a ``` is never closed")
+
+
+def prose(path):
+    """A page without its fenced blocks, line numbers kept."""
+    inside, kept = False, []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            inside = not inside
+            kept.append("")
+        else:
+            kept.append("" if inside else line)
+    return kept
+
+
+def compile_flags(prefix):
+    """Flags from the installed norn.pc, which is what the manual tells users to ask."""
+    found = sorted(prefix.glob("**/norn.pc"))
+    if not found:
+        print(f"check_docs: {prefix} has no norn.pc: is norn installed there?", file=sys.stderr)
+        sys.exit(2)
+    variables, flags = {"pcfiledir": str(found[0].parent)}, []
+
+    def expand(text):
+        while True:
+            expanded = re.sub(r"\$\{(\w+)\}", lambda m: variables.get(m.group(1), ""), text)
+            if expanded == text:
+                return text
+            text = expanded
+
+    for line in found[0].read_text(encoding="utf-8").splitlines():
+        if match := re.fullmatch(r"(\w+)=(.*)", line):
+            variables[match.group(1)] = expand(match.group(2))
+        elif match := re.fullmatch(r"(Cflags|Libs): (.*)", line):
+            flags += expand(match.group(2)).split()
+    libdir = variables.get("libdir", str(prefix / "lib"))
+    return found[0], flags, libdir
+
+
+class Runner:
+    def __init__(self, prefix, compilers, folder):
+        self.pc, self.flags, self.libdir = compile_flags(prefix)
+        self.prefix, self.compilers, self.folder = prefix, compilers, folder
+
+    def environment(self, mode):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("NORN_")}
+        kept["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [self.libdir, kept.get("LD_LIBRARY_PATH")]))
+        if mode != "plain":
+            kept["NORN_MODE"] = mode
+        return kept
+
+    def build(self, at, text, name):
+        source = self.folder / f"{name}.c"
+        source.write_text(text, encoding="utf-8")
+        has_main = re.search(r"^int main\(", text, re.M) is not None
+        program = self.folder / name
+        for compiler in self.compilers:
+            command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", str(source)]
+            command += ["-o", str(program), *self.flags, "-lpthread", "-lm"] if has_main else [
+                "-c", "-o", f"{program}.o", *[flag for flag in self.flags if flag.startswith("-I")]]
+            done = subprocess.run(command, capture_output=True, text=True)
+            check(done.returncode == 0, f"{at}: {compiler} refuses it:\n{done.stderr}")
+            if done.returncode != 0:
+                return None
+        return program if has_main else None
+
+    def run(self, at, program, mode, expected_exit, expected_output):
+        try:
+            done = subprocess.run([str(program)], capture_output=True, text=True, timeout=SECONDS,
+                                  env=self.environment(mode), stdin=subprocess.DEVNULL, cwd=self.folder)
+        except subprocess.TimeoutExpired:
+            check(False, f"{at}: still runs after {SECONDS} s (NORN_MODE={mode})")
+            return
+        said = f"(NORN_MODE={mode})\n{done.stdout}{done.stderr}"
+        check(done.returncode == expected_exit,
+              f"{at}: ended with {done.returncode}, expected {expected_exit} {said}")
+        if expected_output is not None:
+            check(done.stdout == expected_output, f"{at}: does not print what the page shows {said}")
+
+
+def check_programs(pages, runner, only):
+    for page in pages:
+        blocks = list(fences(page))
+        for position, (words, line, text) in enumerate(blocks):
+            if not words or words[0] != "c":
+                continue
+            named = re.match(r"/\* ([\w-]+)\.c\b", text)
+            has_main = re.search(r"^int main\(", text, re.M) is not None
+            if not (named or has_main or "complete" in words):
+                continue
+            name = named.group(1) if named else f"{page.stem}-{line}"
+            if only and only != name:
+                continue
+            at = where(page, line)
+            program = runner.build(at, text, name)
+            if program is None:
+                continue
+            following = blocks[position + 1] if position + 1 < len(blocks) else None
+            output = following[2] if following and following[0][:1] == ["output"] else None
+            status = next((int(word[5:]) for word in words if word.startswith("exit=")), 0)
+            modes = [word for word in words[1:] if word != "complete" and not word.startswith("exit=")]
+            for mode in modes or MODES:
+                runner.run(at, program, mode, status, output)
+
+
+def variables_of_source():
+    text = (ROOT / "src/run/environment.rs").read_text(encoding="utf-8")
+    table = text[text.index("const VARIABLES"):]
+    table = table[:table.index("\n];")]
+    string = r'"((?:[^"\\]|\\.)*)"'
+    return re.findall(rf"name: {string},\s*values: {string},\s*what: {string},", table)
+
+
+def installation_names():
+    """Variables about an installation, which norn ignores."""
+    text = (ROOT / "src/run/environment.rs").read_text(encoding="utf-8")
+    start = text.index("const INSTALLATION")
+    return set(re.findall(r'"(NORN_\w+)"', text[start:text.index("];", start)]))
+
+
+def check_variables(readme):
+    wanted = variables_of_source()
+    check(wanted, "src/run/environment.rs: found no table of variables")
+    shown, inside = [], False
+    for line in prose(readme):
+        if line.startswith("#"):
+            inside = line.strip("# ") == VARIABLES_HEADING
+        cells = [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if inside and len(cells) == 3 and re.fullmatch(r"`NORN_[A-Z_]+`", cells[0]):
+            shown.append((cells[0].strip("`"), cells[1], cells[2]))
+    check(shown, f"README.md: no table of variables below the heading \"{VARIABLES_HEADING}\"")
+    names = [name for name, _, _ in shown]
+    for name, values, what in wanted:
+        row = next((row for row in shown if row[0] == name), None)
+        check(row is not None, f"README.md: the table of variables lacks {name}")
+        if row:
+            check(row[1:] == (values, what), f"README.md: {name} is shown as {row[1:]}, "
+                                             f"src/run/environment.rs says {(values, what)}")
+    for name in names:
+        check(any(name == row[0] for row in wanted), f"README.md: {name} is no variable of src/run/environment.rs")
+    check(names == [row[0] for row in wanted if row[0] in names],
+          "README.md: the variables stand in another order than in src/run/environment.rs")
+
+
+def check_quickstart(readme):
+    program = (ROOT / "examples-c/quickstart.c").read_text(encoding="utf-8")
+    shown = [text for words, _, text in fences(readme) if words[:1] == ["c"]]
+    check(program in shown, "README.md: its program is not examples-c/quickstart.c, byte for byte")
+    check(len(program.splitlines()) < 40, "examples-c/quickstart.c: 40 lines or more")
+
+
+def check_build_lines(readme, runner):
+    """The CMake project and the pkg-config line, as a reader would copy them."""
+    folder = runner.folder / "quickstart"
+    folder.mkdir()
+    shutil.copy(ROOT / "examples-c/quickstart.c", folder)
+    project = next((text for words, _, text in fences(readme) if words[:1] == ["cmake"]), None)
+    line = next((line.strip() for line in readme.read_text(encoding="utf-8").splitlines()
+                 if line.startswith("    cc ")), None)
+    check(project is not None, "README.md: no ```cmake block")
+    check(line is not None, "README.md: no line that begins with cc")
+
+    def build_and_run(what, command, program):
+        environment = runner.environment("plain")
+        environment["PKG_CONFIG_PATH"] = str(runner.pc.parent)
+        built = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=folder, env=environment)
+        check(built.returncode == 0, f"README.md: {what} does not build:\n{built.stdout}{built.stderr}")
+        if built.returncode == 0:
+            runner.run(f"README.md: {what}", folder / program, "plain", 0, None)
+
+    if project and shutil.which("cmake"):
+        (folder / "CMakeLists.txt").write_text(project, encoding="utf-8")
+        build_and_run("the CMake project", f"cmake -S . -B build -DCMAKE_PREFIX_PATH={shlex.quote(str(runner.prefix))}"
+                      " && cmake --build build", "build/quickstart")
+    if line and shutil.which("pkg-config") and shutil.which("cc"):
+        build_and_run("the pkg-config line", line, "quickstart")
+
+
+def anchor(title):
+    kept = re.sub(r"[^\w\- ]", "", title.replace("`", "").strip().lower())
+    return kept.replace(" ", "-")
+
+
+def check_links(pages):
+    for page in pages:
+        for number, line in enumerate(prose(page), 1):
+            for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", line):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                path, _, wanted = target.partition("#")
+                file = (page.parent / path).resolve() if path else page
+                check(file.exists(), f"{where(page, number)}: {target} leads nowhere")
+                if wanted and file.suffix == ".md" and file.exists():
+                    titles = [anchor(text.lstrip("#")) for text in prose(file) if text.startswith("#")]
+                    check(wanted in titles, f"{where(page, number)}: {target}: there is no such heading")
+
+
+def check_names(pages, prefix):
+    header = next(iter(sorted(prefix.glob("**/norn.h"))), ROOT / "include/norn.h").read_text(encoding="utf-8")
+    known = set(re.findall(r"\b(?:norn|NORN)_\w+", header)) | {row[0] for row in variables_of_source()}
+    known |= installation_names() | OTHER_NAMES
+    everything = ""
+    for page in pages:
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            everything += line + "\n"
+            # A name that ends in _ or * stands for a family.
+            for name in re.findall(r"(?<![\w./-])(?:norn|NORN)_\w+(?!\w|\*|\.(?:h|hpp|dir)\b)", line):
+                family = name.endswith("_")
+                holds = any(one.startswith(name) for one in known) if family else name in known
+                check(holds, f"{where(page, number)}: {name} exists neither in norn.h nor as a variable")
+    functions = re.findall(r"^(?:norn_status|int32_t|const char \*|static inline \w+) ?\*?(norn_\w+)\(", header, re.M)
+    functions = [name for name in functions if not name.endswith("_init_")]
+    check(len(functions) > 40, "norn.h: found hardly any function")
+    for name in functions:
+        check(re.search(rf"\b{name}\b", everything), f"no page mentions {name}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--prefix", required=True, type=Path, help="where norn is installed")
+    parser.add_argument("--cc", action="append", help="C compiler; may be given twice (default: gcc)")
+    parser.add_argument("--only", help="run this program only, and nothing else")
+    options = parser.parse_args()
+    prefix = options.prefix.resolve()
+    readme = ROOT / "README.md"
+    pages = [readme, *sorted((ROOT / "docs").glob("*.md"))]
+    if not readme.exists() or not prefix.is_dir():
+        print(f"check_docs: {readme if not readme.exists() else prefix} is missing", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="norn-docs-") as folder:
+        runner = Runner(prefix, options.cc or ["gcc"], Path(folder))
+        check_programs(pages, runner, options.only)
+        if not options.only:
+            check_build_lines(readme, runner)
+    if not options.only:
+        check_variables(readme)
+        check_quickstart(readme)
+        check_links(pages)
+        check_names(pages, prefix)
+    print(f"docs: {checks - len(problems)} passed, {len(problems)} failed")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
