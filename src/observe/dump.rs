@@ -30,6 +30,14 @@ impl Runtime {
         let graph = self.graph();
         let entries = snapshot(graph);
         let mut text = String::new();
+        if format == NORN_DUMP_TEXT && !self.one_thread {
+            text = format!(
+                "norn: {} of {} workers asleep; runnable: {}\n",
+                self.sleep.sleeping(),
+                self.queues.slots.len(),
+                self.queues.summary()
+            );
+        }
         // Writing to a String cannot fail.
         let _ = if format == NORN_DUMP_DOT {
             write_dot(graph, &entries, &mut text)

@@ -267,6 +267,30 @@ impl Queues {
             || self.stealers.iter().any(|stealer| !stealer.is_empty())
     }
 
+    /// What is queued where, for reports.
+    pub(crate) fn summary(&self) -> String {
+        let here: usize = self
+            .slots
+            .iter()
+            .map(|slot| slot.here.size.load(Ordering::Relaxed))
+            .sum();
+        let nodes: usize = self
+            .nodes
+            .iter()
+            .map(|(_, queue)| queue.size.load(Ordering::Relaxed))
+            .sum();
+        let deques: usize = self.stealers.iter().map(Stealer::len).sum();
+        format!(
+            "{} with priority, {} in workers' queues, {} from outside, {} below, {} for the opener, {} for a place",
+            self.above.size.load(Ordering::Relaxed),
+            deques,
+            self.injector.len(),
+            self.below.size.load(Ordering::Relaxed),
+            self.opener.size.load(Ordering::Relaxed),
+            here + nodes
+        )
+    }
+
     /// Whether there is any task at all.
     pub(crate) fn has_any_work(&self) -> bool {
         self.has_shared_work()

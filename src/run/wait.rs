@@ -11,7 +11,7 @@ use std::thread::Thread as StdThread;
 use std::time::{Duration, Instant};
 
 use super::blocked::{Grant, Resumed};
-use super::runtime::Runtime;
+use super::runtime::{CallerSeat, Runtime};
 use super::seat;
 use crate::abi::status::{
     NORN_E_DEADLOCK, NORN_E_INVALID, NORN_E_RESOURCE, NORN_E_THREAD, NORN_E_TIMEOUT,
@@ -442,6 +442,11 @@ impl Runtime {
             if self.run_one(0) {
                 continue;
             }
+            if self.opener_needs_seat(&self.caller_seat.lock()) {
+                seat::restore(saved);
+                self.release_caller_seat();
+                return None;
+            }
             if self.is_stuck() {
                 break if done() {
                     Ok(())
@@ -449,7 +454,9 @@ impl Runtime {
                     Err(self.stuck_error())
                 };
             }
-            let wake = || done() || self.may_be_stuck();
+            let is_opener = self.is_opener();
+            let wake =
+                || done() || (is_opener && !self.queues.opener.is_empty()) || self.may_be_stuck();
             self.search(0, deadline, &wake);
         };
         seat::restore(saved);
@@ -520,7 +527,7 @@ impl Runtime {
     /// Sits down if nobody does; otherwise this thread is told when the seat is free.
     fn take_caller_seat(&self) -> bool {
         let mut seat = self.caller_seat.lock();
-        if seat.taken {
+        if seat.taken || self.opener_needs_seat(&seat) {
             let me = std::thread::current();
             if !seat.waiting.iter().any(|thread| thread.id() == me.id()) {
                 seat.waiting.push(me);
@@ -532,6 +539,24 @@ impl Runtime {
         }
         seat.taken = true;
         true
+    }
+
+    /// Whether another thread should leave the seat to the opener: what is left to run must run there, and it
+    /// waits for the seat.
+    fn opener_needs_seat(&self, seat: &CallerSeat) -> bool {
+        if self.is_opener() {
+            return false;
+        }
+        let has_work = if self.one_thread {
+            self.serial.has_for(true) && !self.serial.has_for(false)
+        } else {
+            !self.queues.opener.is_empty()
+        };
+        has_work
+            && seat
+                .waiting
+                .iter()
+                .any(|thread| thread.id() == self.opener.id())
     }
 
     fn release_caller_seat(&self) {

@@ -34,6 +34,8 @@ pub struct Setup {
     pub pauses: bool,
     /// Longest wait of the main thread.
     pub patience: Duration,
+    /// Longest wait of a body; `None`: no limit.
+    pub body_patience: Option<Duration>,
     /// Does not declare this access (task, datum): a planted mistake.
     pub plant: Option<(usize, usize)>,
 }
@@ -195,6 +197,15 @@ impl Context {
             self.complain(format!("the test used {token} before it had it"));
         }
         norn_token { id }
+    }
+
+    /// Whether the program still has this promise or group: a shrunk one may not.
+    pub fn has(&self, token: Token) -> bool {
+        match token {
+            Token::Promise(promise) => self.promises[promise].load(Acquire) != 0,
+            Token::Group(group) => self.dones[group].load(Acquire) != 0,
+            _ => true,
+        }
     }
 
     pub fn datum(&self, handle: usize) -> norn_data {

@@ -33,7 +33,8 @@ impl Main<'_> {
         // What nobody waits for may still be with the foreign thread.
         let promises = (0..context.program.promises.len()).map(Token::Promise);
         let groups = (0..context.program.groups.len()).map(Token::Group);
-        if !promises.chain(groups).all(|token| self.wait(token)) {
+        let mut tokens = promises.chain(groups).filter(|token| context.has(*token));
+        if !tokens.all(|token| self.wait(token)) {
             return;
         }
         self.drain();

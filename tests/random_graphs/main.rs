@@ -4,9 +4,12 @@
 //! outcome independent of timing), the oracle says what must come of it, and the runner
 //! performs it through the C API in several modes. `NORN_TEST_SEED=n` repeats one seed,
 //! `NORN_TEST_GRAPHS=n` sets how many are run, `NORN_TEST_FROM=n` where to begin; with
-//! `NORN_TEST_KEEP_GOING=1` a failure does not end the run, and `NORN_TEST_SHRINK=n` seconds go into shrinking it.
+//! `NORN_TEST_KEEP_GOING=1` a failure does not end the run, and `NORN_TEST_SHRINK=n` seconds go into shrinking
+//! it. With `NORN_TEST_TIMED=1` no body waits for ever: a hang inside a body's await is then shrunk too. `NORN_TEST_LONGEST=n`: seconds after
+//! which a run counts as hung.
 
 mod advance;
+mod apart;
 mod bodies;
 mod calibrate;
 mod compare;
@@ -29,11 +32,11 @@ mod timeline;
 mod watch;
 
 use std::sync::{Mutex, MutexGuard, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use context::Setup;
 use generator::MOST_COPIES;
 use mend::{Fair, mend};
+use norn::abi::types::*;
 use program::Program;
 use timeline::Tree;
 
@@ -42,10 +45,16 @@ const GRAPHS: u64 = 1200;
 
 /// What the environment asks for. norn refuses `NORN_*` variables that it does not know, so they are taken out.
 struct Wishes {
+    /// What this process is to do for the one that started it.
+    child: Option<String>,
     seed: Option<u64>,
     from: u64,
     graphs: u64,
     keep_going: bool,
+    /// Bodies give up waiting, so that a hang can be shrunk.
+    timed: bool,
+    /// Seconds after which a run is given up.
+    longest: u64,
     /// Seconds to spend on making a failure smaller.
     shrink: u64,
 }
@@ -53,24 +62,35 @@ struct Wishes {
 fn wishes() -> &'static Wishes {
     static WISHES: OnceLock<Wishes> = OnceLock::new();
     WISHES.get_or_init(|| {
-        let take = |name: &str| {
+        let take_text = |name: &str| {
             let value = std::env::var(name).ok();
             // SAFETY: every test comes here before it does anything else, and no runtime is open yet.
             unsafe { std::env::remove_var(name) };
-            value.map(|value| {
+            value
+        };
+        let take = |name: &str| {
+            take_text(name).map(|value| {
                 value
                     .parse()
                     .unwrap_or_else(|_| panic!("{name}={value} is no number"))
             })
         };
         Wishes {
+            child: take_text(apart::CHILD),
             seed: take("NORN_TEST_SEED"),
             from: take("NORN_TEST_FROM").unwrap_or(0),
             graphs: take("NORN_TEST_GRAPHS").unwrap_or(GRAPHS),
             keep_going: take("NORN_TEST_KEEP_GOING").is_some(),
+            timed: take("NORN_TEST_TIMED").is_some(),
+            longest: take("NORN_TEST_LONGEST").unwrap_or(30),
             shrink: take("NORN_TEST_SHRINK").unwrap_or(40),
         }
     })
+}
+
+/// A run longer than this is given up, and the process with it.
+fn longest() -> Duration {
+    Duration::from_secs(wishes().longest)
 }
 
 /// One test at a time: they count threads.
@@ -107,98 +127,36 @@ fn on_own_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Runs a seed in all its setups; the text of the first failure, shrunk.
-fn failure_of(seed: u64) -> Option<String> {
-    let fair = fair(seed);
-    for setup in setups::setups(&fair.program, fair.entangled) {
-        let report = runner::run(&fair.program, &fair.expected, &setup);
-        if !report.complaints.is_empty() {
-            return Some(explain(fair, &setup, &report));
-        }
-    }
-    None
-}
-
-/// The first complaint without its numbers: what a smaller program must still show.
-fn kind_of(complaints: &[String]) -> Option<String> {
-    let words = complaints.first()?.split_whitespace();
-    let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
-    Some(words.take(6).collect::<Vec<_>>().join(" "))
-}
-
-fn explain(fair: Fair, setup: &Setup, report: &runner::Report) -> String {
-    let seed = fair.program.seed;
-    let first = report
-        .complaints
-        .iter()
-        .take(8)
-        .map(|line| format!("  {line}\n"))
-        .collect::<String>();
-    let log = report
-        .log
-        .iter()
-        .map(|line| format!("  {line}\n"))
-        .collect::<String>();
-    let mut setup = setup.clone();
-    setup.patience = Duration::from_secs(2);
-    let kind = kind_of(&report.complaints);
-    let mut hangs = 0;
-    let fails = |fair: &Fair| {
-        if fair.entangled && (setup.mode != 0 || setup.workers == 0 || setup.flags & 1 != 0)
-            || hangs > 20
-        {
-            return false;
-        }
-        let tries = if setup.pauses { 6 } else { 1 };
-        (0..tries).any(|_| {
-            let began = Instant::now();
-            let report = runner::run(&fair.program, &fair.expected, &setup);
-            hangs += u32::from(began.elapsed() > setup.patience);
-            kind_of(&report.complaints) == kind
-        })
-    };
-    let small = shrink::shrink(fair, trees(), Duration::from_secs(wishes().shrink), fails);
-    let last = runner::run(&small.program, &small.expected, &setup);
-    let again = last
-        .complaints
-        .iter()
-        .take(4)
-        .map(|line| format!("  {line}\n"))
-        .collect::<String>();
-    format!(
-        "seed {seed} in {setup:?}:\n{first}{log}repeat with: {}\nshrunk:\n{}saying:\n{again}",
-        watch::command(seed),
-        small.program
-    )
-}
-
 #[test]
 fn graphs_agree_with_the_oracle() {
     let _alone = alone();
     let wishes = wishes();
-    let seeds = match wishes.seed {
-        Some(seed) => seed..seed + 1,
-        None => wishes.from..wishes.from + wishes.graphs,
+    if let Some(job) = &wishes.child {
+        apart::child(job);
+    }
+    let (mut from, to) = match wishes.seed {
+        Some(seed) => (seed, seed + 1),
+        None => (wishes.from, wishes.from + wishes.graphs),
     };
     let mut failures = 0;
-    on_own_thread(|| {
-        for seed in seeds {
-            if let Some(text) = failure_of(seed) {
-                eprintln!("{text}");
-                failures += 1;
-                if !wishes.keep_going {
-                    break;
-                }
-            }
+    while from < to {
+        let Some(failure) = apart::run(from, to) else {
+            break;
+        };
+        failures += 1;
+        from = failure.seed + 1;
+        eprintln!("{}", apart::explain(failure));
+        if !wishes.keep_going {
+            break;
         }
-    });
+    }
     assert_eq!(failures, 0, "failing seeds; the commands above repeat them");
 }
 
 /// A mistake in the application, an access that is touched and not declared, must show.
 fn shows_under_shuffle(fair: &Fair, plant: (usize, usize)) -> bool {
     (0..12).any(|seed| {
-        let mut setup = setups::setup(norn::abi::types::NORN_MODE_SHUFFLE, 2, seed);
+        let mut setup = setups::setup(NORN_MODE_SHUFFLE, 2, seed);
         setup.plant = Some(plant);
         !runner::run(&fair.program, &fair.expected, &setup)
             .complaints

@@ -278,13 +278,19 @@ impl Context {
         }
     }
 
+    fn limit(&self) -> i64 {
+        let patience = self.setup.body_patience;
+        patience.map_or(-1, |patience| patience.as_nanos() as i64)
+    }
+
     fn awaited(&self, mut hash: u64, tokens: &[Token]) -> u64 {
+        let limit = self.limit();
         let ids: Vec<norn_token> = tokens.iter().map(|token| self.token(*token)).collect();
         // SAFETY: the array is as long as said.
         let status = unsafe {
             match ids.as_slice() {
-                [token] => norn_await(self.rt(), *token, -1),
-                many => norn_await_all(self.rt(), many.as_ptr(), many.len() as u64, -1),
+                [token] => norn_await(self.rt(), *token, limit),
+                many => norn_await_all(self.rt(), many.as_ptr(), many.len() as u64, limit),
             }
         };
         // How the first failed one in the array ended.
@@ -331,8 +337,15 @@ impl Context {
         let ids: Vec<norn_token> = tokens.iter().map(|token| self.token(*token)).collect();
         let mut index = u64::MAX;
         // SAFETY: the array is as long as said, the index writable.
-        let status =
-            unsafe { norn_await_any(self.rt(), ids.as_ptr(), ids.len() as u64, -1, &mut index) };
+        let status = unsafe {
+            norn_await_any(
+                self.rt(),
+                ids.as_ptr(),
+                ids.len() as u64,
+                self.limit(),
+                &mut index,
+            )
+        };
         let Some(token) = tokens.get(index as usize) else {
             return self.complain(format!(
                 "norn_await_any in t{task}: {} and index {index}",

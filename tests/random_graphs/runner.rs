@@ -42,9 +42,9 @@ pub fn run(program: &Program, expected: &Expected, setup: &Setup) -> Report {
     context.rt.store(rt, Release);
     let mut hung = false;
     if status == NORN_OK {
-        watch::running(program.seed, setup, rt);
         // A run that hangs never ends; what it uses must then live for ever.
         let address: &'static Context = forever(&context);
+        watch::running(&address.program, setup, rt);
         let foreign = std::thread::Builder::new().name("rg:foreign".into());
         let foreign = foreign
             .spawn(move || perform::foreign(address, &errands))
@@ -111,7 +111,12 @@ impl Main<'_> {
     pub(crate) fn perform(&mut self) {
         let context = self.context;
         (0..context.program.roots.len()).for_each(|root| context.register(root));
-        let broken = !context.program.script.iter().all(|op| self.op(op));
+        let mut script = context.program.script.iter().enumerate();
+        let broken = !script.all(|(at, op)| {
+            watch::at(at);
+            self.op(op)
+        });
+        watch::at(usize::MAX);
         if !broken && !self.hung {
             self.finish();
         }

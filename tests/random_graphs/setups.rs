@@ -1,14 +1,10 @@
 //! In which modes, with how many workers and with which flags a seed is run.
 
-use std::time::Duration;
-
 use fastrand::Rng;
 use norn::abi::types::*;
 
 use crate::context::Setup;
 use crate::program::Program;
-
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A plain run in a mode.
 pub fn setup(mode: i32, workers: i32, seed: u64) -> Setup {
@@ -24,13 +20,14 @@ pub fn setup(mode: i32, workers: i32, seed: u64) -> Setup {
         blind: false,
         unregister: false,
         pauses: mode != NORN_MODE_SYNC && mode != NORN_MODE_SHUFFLE,
-        patience: PATIENCE,
+        patience: crate::longest() * 2 / 3,
+        body_patience: None,
         plant: None,
     }
 }
 
-/// The runs of one program: always `sync` and `shuffle`, and some of the rest.
-pub fn setups(program: &Program, entangled: bool) -> Vec<Setup> {
+/// The runs of one program: always `sync` and `shuffle`, and some of the rest. `timed`: no body waits for ever.
+pub fn setups(program: &Program, entangled: bool, timed: bool) -> Vec<Setup> {
     let mut rng = Rng::with_seed(program.seed ^ 0x5E7);
     let mut setups = vec![
         setup(NORN_MODE_SYNC, rng.i32(-1..3), 0),
@@ -58,6 +55,7 @@ pub fn setups(program: &Program, entangled: bool) -> Vec<Setup> {
         setup.drain_first = rng.bool();
         setup.watch = rng.bool();
         setup.unregister = rng.bool();
+        setup.body_patience = (timed || rng.bool()).then_some(crate::longest() / 3);
         setup.spin_ns = if rng.bool() { 0 } else { -1 };
         if rng.u8(..) < 50 {
             setup.flags |= NORN_DETERMINISTIC;

@@ -160,7 +160,33 @@ impl Program {
 impl Display for Program {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         let mut text = String::new();
-        for root in &self.roots {
+        let shown = |id: usize| {
+            let nested = |task: &Task| task.steps.contains(&Step::Submit(id));
+            let by_main = |op: &Op| matches!(op, Op::Submit(batch) if batch.contains(&id));
+            self.script.iter().any(by_main) || self.tasks.iter().any(nested)
+        };
+        let tasks: Vec<usize> = (0..self.tasks.len()).filter(|id| shown(*id)).collect();
+        let mut used: Vec<usize> = Vec::new();
+        for id in &tasks {
+            used.extend(self.tasks[*id].accesses.iter().map(|access| access.data));
+        }
+        for op in &self.script {
+            match op {
+                Op::Reserve(slots) => used.extend(slots.iter().map(|slot| self.slots[*slot].data)),
+                Op::Acquire(hold) => {
+                    used.extend(self.holds[*hold].iter().map(|access| access.data))
+                }
+                Op::Split(split) => used.push(self.splits[*split].data),
+                _ => {}
+            }
+        }
+        for (index, root) in self.roots.iter().enumerate() {
+            if !used
+                .iter()
+                .any(|handle| self.handles[*handle].root == index)
+            {
+                continue;
+            }
             write!(
                 text,
                 "  d{}: {} words, {:?}",
@@ -179,12 +205,8 @@ impl Display for Program {
                 if root.constant { ", constant" } else { "" }
             )?;
         }
-        for id in 0..self.tasks.len() {
-            let nested = |task: &Task| task.steps.contains(&Step::Submit(id));
-            let by_main = |op: &Op| matches!(op, Op::Submit(batch) if batch.contains(&id));
-            if self.script.iter().any(by_main) || self.tasks.iter().any(nested) {
-                writeln!(text, "  {}", self.show_task(id))?;
-            }
+        for id in tasks {
+            writeln!(text, "  {}", self.show_task(id))?;
         }
         writeln!(text, "  script:")?;
         for op in &self.script {

@@ -1,44 +1,199 @@
-//! Cuts a failing program down to what still fails.
+//! Cuts a failing program down to what still fails. A smaller program is named by
+//! its seed and the edits that led to it, so that another process can make it too.
 
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use crate::generator::generate;
 use crate::mend::{Fair, mend};
 use crate::program::{Access, Op, Program, Step, Task, Token};
 use crate::timeline::Tree;
 
-/// Smallest fair program found for which `fails` still holds.
+/// One way to make a program smaller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Edit {
+    /// Tasks from the first number up to the second.
+    Tasks(usize, usize),
+    Op(usize),
+    CopyArg(usize),
+    Place(usize),
+    Always(usize),
+    Plain(usize),
+    Step(usize, usize),
+    Access(usize, usize),
+    After(usize, usize),
+}
+
+impl Edit {
+    fn parts(self) -> (char, usize, usize) {
+        match self {
+            Edit::Tasks(from, to) => ('t', from, to),
+            Edit::Op(at) => ('o', at, 0),
+            Edit::CopyArg(task) => ('c', task, 0),
+            Edit::Place(task) => ('p', task, 0),
+            Edit::Always(task) => ('w', task, 0),
+            Edit::Plain(task) => ('n', task, 0),
+            Edit::Step(task, at) => ('s', task, at),
+            Edit::Access(task, at) => ('a', task, at),
+            Edit::After(task, at) => ('f', task, at),
+        }
+    }
+
+    fn apply(self, program: &mut Program) {
+        match self {
+            Edit::Tasks(from, to) => (from..to).for_each(|task| drop_task(program, task)),
+            Edit::Op(at) => drop_op(program, at),
+            Edit::CopyArg(task) => program.tasks[task].copy_arg = false,
+            Edit::Place(task) => {
+                let plan = &mut program.tasks[task];
+                (plan.priority, plan.cpus, plan.place) = (0, 0, (0, 0));
+            }
+            Edit::Always(task) => program.tasks[task].always = false,
+            Edit::Plain(task) => make_plain(program, task),
+            Edit::Step(task, at) => {
+                if at < program.tasks[task].steps.len() {
+                    let step = program.tasks[task].steps.remove(at);
+                    if let Step::Submit(nested) = step {
+                        drop_task(program, nested);
+                    }
+                }
+            }
+            Edit::Access(task, at) => {
+                if at < program.tasks[task].accesses.len() {
+                    drop_access(program, task, at);
+                }
+            }
+            Edit::After(task, at) => {
+                if at < program.tasks[task].after.len() {
+                    program.tasks[task].after.remove(at);
+                }
+            }
+        }
+    }
+}
+
+impl Display for Edit {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let (kind, first, second) = self.parts();
+        write!(f, "{kind}{first}.{second}")
+    }
+}
+
+impl FromStr for Edit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no edit");
+        let numbers = text.get(1..).and_then(|rest| rest.split_once('.'));
+        let (first, second) = numbers.ok_or_else(wrong)?;
+        let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
+        let (first, second) = (number(first)?, number(second)?);
+        Ok(match text.as_bytes()[0] {
+            b't' => Edit::Tasks(first, second),
+            b'o' => Edit::Op(first),
+            b'c' => Edit::CopyArg(first),
+            b'p' => Edit::Place(first),
+            b'w' => Edit::Always(first),
+            b'n' => Edit::Plain(first),
+            b's' => Edit::Step(first, second),
+            b'a' => Edit::Access(first, second),
+            b'f' => Edit::After(first, second),
+            _ => return Err(wrong()),
+        })
+    }
+}
+
+/// The program of a seed after some edits. `None`: that is no fair program.
+pub fn edited(seed: u64, edits: &[Edit], trees: &[Tree]) -> Option<Fair> {
+    let mut fair = mend(generate(seed), trees)?;
+    for edit in edits {
+        edit.apply(&mut fair.program);
+        fair = mend(fair.program, trees)?;
+    }
+    Some(fair)
+}
+
+/// Edits after which `fails` still holds, as many as can be found in the time.
 pub fn shrink(
     fair: Fair,
     trees: &[Tree],
     budget: Duration,
-    mut fails: impl FnMut(&Fair) -> bool,
-) -> Fair {
+    fails: impl FnMut(&Fair, &[Edit]) -> bool,
+) -> (Fair, Vec<Edit>) {
     let deadline = Instant::now() + budget;
-    let mut best = fair;
+    let mut search = Search {
+        best: fair,
+        edits: Vec::new(),
+        trees,
+        deadline,
+        fails,
+    };
     loop {
-        let before = size(&best.program);
-        let mut chunk = best.program.tasks.len().div_ceil(2);
+        let before = size(&search.best.program);
+        search.round();
+        if size(&search.best.program) >= before || Instant::now() > deadline {
+            return (search.best, search.edits);
+        }
+    }
+}
+
+struct Search<'t, F> {
+    best: Fair,
+    edits: Vec<Edit>,
+    trees: &'t [Tree],
+    deadline: Instant,
+    fails: F,
+}
+
+impl<F: FnMut(&Fair, &[Edit]) -> bool> Search<'_, F> {
+    fn round(&mut self) {
+        let tasks = self.best.program.tasks.len();
+        let mut chunk = tasks.div_ceil(2);
         while chunk > 0 {
-            let mut at = 0;
-            while at < best.program.tasks.len() {
-                let doomed: Vec<usize> = (at..(at + chunk).min(best.program.tasks.len())).collect();
-                attempt(&mut best, trees, deadline, &mut fails, |program| {
-                    doomed.iter().for_each(|task| drop_task(program, *task));
-                });
-                at += chunk;
+            for from in (0..tasks).step_by(chunk) {
+                self.attempt(Edit::Tasks(from, (from + chunk).min(tasks)));
             }
             chunk /= 2;
         }
-        for at in (0..best.program.script.len()).rev() {
-            attempt(&mut best, trees, deadline, &mut fails, |program| {
-                drop_op(program, at)
-            });
+        for at in (0..self.best.program.script.len()).rev() {
+            self.attempt(Edit::Op(at));
         }
-        for task in 0..best.program.tasks.len() {
-            simplify_task(&mut best, task, trees, deadline, &mut fails);
+        for task in 0..tasks {
+            self.attempt(Edit::CopyArg(task));
+            self.attempt(Edit::Place(task));
+            self.attempt(Edit::Always(task));
+            self.attempt(Edit::Plain(task));
+            let most = |list: usize| (0..list).rev();
+            for at in most(self.best.program.tasks[task].steps.len()) {
+                self.attempt(Edit::Step(task, at));
+            }
+            for at in most(self.best.program.tasks[task].accesses.len()) {
+                self.attempt(Edit::Access(task, at));
+            }
+            for at in most(self.best.program.tasks[task].after.len()) {
+                self.attempt(Edit::After(task, at));
+            }
         }
-        if size(&best.program) >= before || Instant::now() > deadline {
-            return best;
+    }
+
+    fn attempt(&mut self, edit: Edit) {
+        if Instant::now() > self.deadline {
+            return;
+        }
+        let mut program = self.best.program.clone();
+        edit.apply(&mut program);
+        if size(&program) >= size(&self.best.program) {
+            return;
+        }
+        let Some(fair) = mend(program, self.trees) else {
+            return;
+        };
+        self.edits.push(edit);
+        if (self.fails)(&fair, &self.edits) {
+            self.best = fair;
+        } else {
+            self.edits.pop();
         }
     }
 }
@@ -61,74 +216,13 @@ fn size(program: &Program) -> usize {
     program.tasks.iter().map(task).sum::<usize>() + program.script.len()
 }
 
-fn attempt(
-    best: &mut Fair,
-    trees: &[Tree],
-    deadline: Instant,
-    fails: &mut impl FnMut(&Fair) -> bool,
-    change: impl FnOnce(&mut Program),
-) -> bool {
-    if Instant::now() > deadline {
-        return false;
-    }
-    let mut program = best.program.clone();
-    change(&mut program);
-    if size(&program) >= size(&best.program) {
-        return false;
-    }
-    let Some(fair) = mend(program, trees) else {
-        return false;
-    };
-    let better = fails(&fair);
-    if better {
-        *best = fair;
-    }
-    better
-}
-
-fn simplify_task(
-    best: &mut Fair,
-    task: usize,
-    trees: &[Tree],
-    deadline: Instant,
-    fails: &mut impl FnMut(&Fair) -> bool,
-) {
-    let mut edit = |change: &dyn Fn(&mut Program)| attempt(best, trees, deadline, fails, change);
-    edit(&|program| program.tasks[task].copy_arg = false);
-    edit(&|program| {
-        let plan = &mut program.tasks[task];
-        (plan.priority, plan.cpus, plan.place) = (0, 0, (0, 0));
-    });
-    edit(&|program| program.tasks[task].always = false);
-    edit(&|program| make_plain(program, task));
-    for count in (0..8).rev() {
-        edit(&|program| {
-            if count < program.tasks[task].steps.len() {
-                let step = program.tasks[task].steps.remove(count);
-                if let Step::Submit(nested) = step {
-                    drop_task(program, nested);
-                }
-            }
-        });
-        edit(&|program| {
-            if count < program.tasks[task].accesses.len() {
-                let access = program.tasks[task].accesses.remove(count);
-                forget_slot(program, &access);
-                let still = program.tasks[task]
-                    .accesses
-                    .iter()
-                    .any(|other| other.data == access.data);
-                program.tasks[task]
-                    .steps
-                    .retain(|step| still || *step != Step::Release(access.data));
-            }
-        });
-        edit(&|program| {
-            if count < program.tasks[task].after.len() {
-                program.tasks[task].after.remove(count);
-            }
-        });
-    }
+fn drop_access(program: &mut Program, task: usize, at: usize) {
+    let access = program.tasks[task].accesses.remove(at);
+    forget_slot(program, &access);
+    let plan = &mut program.tasks[task];
+    let still = plan.accesses.iter().any(|other| other.data == access.data);
+    plan.steps
+        .retain(|step| still || *step != Step::Release(access.data));
 }
 
 /// Submits a held, late or declared task in the ordinary way, at its place in the timelines.

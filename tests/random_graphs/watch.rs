@@ -11,14 +11,14 @@ use norn::abi::runtime::norn_dump;
 use norn::abi::types::*;
 
 use crate::context::Setup;
+use crate::program::Program;
 use crate::runner::collect;
-
-/// A run longer than this is given up and the process with it.
-const LONGEST: Duration = Duration::from_secs(30);
 
 struct Running {
     since: Instant,
     text: String,
+    name: String,
+    program: &'static Program,
     rt: usize,
 }
 
@@ -26,6 +26,7 @@ static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
 /// What the crash handler prints. Written by one thread at a time, read only when all is lost.
 static mut LAST_WORDS: [u8; 1024] = [0; 1024];
+static MAIN_AT: AtomicUsize = AtomicUsize::new(0);
 static LAST_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
 /// The command that repeats a seed.
@@ -75,8 +76,16 @@ pub fn dump(rt: *mut norn_runtime) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+static ABOUT: Mutex<(u64, usize)> = Mutex::new((0, 0));
+
+/// Which setup of which seed is run next.
+pub fn about(seed: u64, setup: usize) {
+    *ABOUT.lock().expect("no panic holds it") = (seed, setup);
+}
+
 /// A run begins on the calling thread.
-pub fn running(seed: u64, setup: &Setup, rt: *mut norn_runtime) {
+pub fn running(program: &'static Program, setup: &Setup, rt: *mut norn_runtime) {
+    let seed = program.seed;
     static START: Once = Once::new();
     START.call_once(|| {
         std::thread::Builder::new()
@@ -89,9 +98,11 @@ pub fn running(seed: u64, setup: &Setup, rt: *mut norn_runtime) {
             unsafe { libc::signal(signal, handler) };
         }
     });
-    let text = format!("seed {seed}, {setup:?}\n  {}", command(seed));
+    let (about, setup_index) = *ABOUT.lock().expect("no panic holds it");
+    let text = format!("{setup:?}\n  {}", command(seed));
+    let name = format!("@failed {about} {setup_index}");
     let mut words = String::new();
-    let _ = writeln!(words, "\nrandom_graphs: crashed in {text}");
+    let _ = writeln!(words, "\n{name} crash\nseed {seed} crashed in {text}");
     let length = words.len().min(1024);
     // SAFETY: one run at a time, so one writer; the reader is a crash handler.
     unsafe {
@@ -103,8 +114,15 @@ pub fn running(seed: u64, setup: &Setup, rt: *mut norn_runtime) {
     *RUNNING.lock().expect("no panic holds it") = Some(Running {
         since: Instant::now(),
         text,
+        name,
+        program,
         rt: rt as usize,
     });
+}
+
+/// The main thread begins this operation of its script (`usize::MAX`: the end).
+pub fn at(op: usize) {
+    MAIN_AT.store(op, Relaxed);
 }
 
 /// The run is over.
@@ -116,12 +134,25 @@ fn watch() {
     loop {
         std::thread::sleep(Duration::from_millis(500));
         let running = RUNNING.lock().expect("no panic holds it");
-        let Some(run) = running.as_ref().filter(|run| run.since.elapsed() > LONGEST) else {
+        let Some(run) = running
+            .as_ref()
+            .filter(|run| run.since.elapsed() > crate::longest())
+        else {
             continue;
         };
-        eprintln!("random_graphs: no end after {LONGEST:?}: {}", run.text);
-        eprintln!("{}", dump(run.rt as *mut norn_runtime));
-        std::process::abort();
+        let (text, name, program) = (&run.text, &run.name, run.program);
+        eprintln!("{name} hang\nno end after {:?} in {text}", crate::longest());
+        let at = MAIN_AT.load(Relaxed) as isize;
+        eprintln!("main thread at operation {at} of\n{program}");
+        // The dump may hang as well.
+        let rt = run.rt;
+        let (done, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            eprintln!("{}", dump(rt as *mut norn_runtime));
+            let _ = done.send(());
+        });
+        let _ = wait.recv_timeout(Duration::from_secs(1));
+        std::process::exit(1);
     }
 }
 
