@@ -95,7 +95,7 @@
 #define NORN_HELD (1 << 0)
 
 // A child of the calling task: its accesses must be covered by the parent's, it is ordered inside
-// them, and the parent completes only after it.
+// them, and the parent completes only after it. When a datum's last writing child has failed, so has the parent.
 #define NORN_CHILD (1 << 1)
 
 // Runs even when predecessors failed or were cancelled, and when the runtime is closed with NORN_CANCEL.
@@ -125,7 +125,8 @@
 // Bodies run on worker threads as soon as they may.
 #define NORN_MODE_ASYNC 0
 
-// The sequential oracle: submission order as far as edges allow, one body at a time, only inside norn calls.
+// The sequential oracle: a topological order (the oldest ready task of the highest priority first), one body at a
+// time, only inside norn calls.
 #define NORN_MODE_SYNC 1
 
 // Device work on the legacy default stream, without events; host work as in async mode.
@@ -325,10 +326,11 @@ typedef struct norn_error_info {
   char text[256];
 } norn_error_info;
 
-// Receives the record of a first cause, on the thread where it failed. May submit and fulfil, not await.
+// Receives the record of a first cause (not of what was cancelled or closed), on the thread where it failed. It
+// belongs to no task. May submit and fulfil, not await (`NORN_E_THREAD`).
 typedef void (*norn_failure_fn)(void *arg, const struct norn_error_info *info);
 
-// Start (`begin` 1) and stop (0) of each thread that norn makes, on that thread. `index`: its number, workers first.
+// Start (`begin` 1) and stop (0) of each worker and spare thread, on that thread. `index`: its number, workers first.
 typedef void (*norn_thread_fn)(void *arg, int32_t index, int32_t begin);
 
 // Begin (`begin` 1) and end (0) of each body, on its thread. `name` may be NULL. Must not call norn.
@@ -343,7 +345,7 @@ typedef struct norn_config {
   int32_t mode;
   // Bodies that run at once. -1: the cores of the process's mask within its cgroup quota. 0: none; bodies run inside the calls of application threads.
   int32_t workers;
-  // Ceiling on threads norn makes, spares for blocked bodies included. 0: workers + 64.
+  // Ceiling on workers and spares for blocked bodies together; the watchdog's thread is one more. 0: workers + 64.
   int32_t max_threads;
   // One of `NORN_ON_FAILURE_*`.
   int32_t on_failure;
@@ -415,9 +417,9 @@ typedef struct norn_runtime_stats {
   uint64_t sampled_body_ns;
   // Sum of the times these spent ready but not yet running, in nanoseconds.
   uint64_t sampled_wait_ns;
-  // Bodies that may run at once.
+  // Bodies that may run at once: 0 with no workers, 1 in one-thread modes.
   int32_t workers;
-  // Threads norn has made and not ended.
+  // Workers and spare threads at this moment; the watchdog's is not counted.
   int32_t threads;
   // Bodies blocked in an await at this moment.
   int32_t blocked_bodies;
@@ -665,12 +667,12 @@ norn_status norn_data_rebind(struct norn_runtime *rt, struct norn_data data, voi
 
 // Ends a datum after its last access so far, and its pieces with it. Waits for these; inside a task that holds it
 // `NORN_E_WOULD_DEADLOCK`. A failed datum is unregistered all the same and the call returns `NORN_OK`. Errors:
-// `NORN_E_DEADLOCK` (an access can never end), `NORN_E_STATE` (a piece: join instead). Any thread; blocks and progresses.
+// `NORN_E_DEADLOCK` (an access can never end), `NORN_E_STATE` (a piece: join instead; readers of a NORN_UNWRITTEN
+// datum wait for its first writer). Any thread; blocks and progresses.
 //
 // # Safety
 // Always safe to call; garbage gives a status.
-norn_status norn_data_unregister(struct norn_runtime *rt,
-                                 struct norn_data data);
+norn_status norn_data_unregister(struct norn_runtime *rt, struct norn_data data);
 
 // Lets the calling thread touch data as a task would: takes its places in the timelines now and waits until they are
 // reached. `hold` receives what `norn_data_release` ends. `NORN_REDUCE` is not allowed here. `timeout_ns` as for
@@ -762,8 +764,10 @@ norn_status norn_open_version(int32_t header_version, const struct norn_config *
 
 // Drains, then closes: `norn_close_with(rt, NORN_DRAIN, -1)`. Tokens still unbound, promises
 // not fulfilled and reservations not filled fail with `NORN_E_CLOSED` once nothing else can run.
-// Returns `NORN_E_TASK_FAILED` with the text of the first failure that nobody looked at; the runtime
-// is closed all the same. With `NORN_SHARED`, only the last close closes.
+// Returns the status and text of the first failure that nobody looked at (`NORN_E_TASK_FAILED`, or
+// `NORN_E_CLOSED` for a task that never ran because of an unserved token; never for what the application
+// cancelled); the runtime is closed all the same. A hold of `norn_data_acquire` on which no task waits does
+// not delay it. With `NORN_SHARED`, only the last close closes.
 // Any thread, not inside a task (`NORN_E_WOULD_DEADLOCK`); blocks.
 // The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
 //

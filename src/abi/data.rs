@@ -113,7 +113,8 @@ pub unsafe extern "C" fn norn_data_rebind(
 
 /// Ends a datum after its last access so far, and its pieces with it. Waits for these; inside a task that holds it
 /// `NORN_E_WOULD_DEADLOCK`. A failed datum is unregistered all the same and the call returns `NORN_OK`. Errors:
-/// `NORN_E_DEADLOCK` (an access can never end), `NORN_E_STATE` (a piece: join instead). Any thread; blocks and progresses.
+/// `NORN_E_DEADLOCK` (an access can never end), `NORN_E_STATE` (a piece: join instead; readers of a NORN_UNWRITTEN
+/// datum wait for its first writer). Any thread; blocks and progresses.
 ///
 /// # Safety
 /// Always safe to call; garbage gives a status.

@@ -83,8 +83,10 @@ pub unsafe extern "C" fn norn_open_version(
 
 /// Drains, then closes: `norn_close_with(rt, NORN_DRAIN, -1)`. Tokens still unbound, promises
 /// not fulfilled and reservations not filled fail with `NORN_E_CLOSED` once nothing else can run.
-/// Returns `NORN_E_TASK_FAILED` with the text of the first failure that nobody looked at; the runtime
-/// is closed all the same. With `NORN_SHARED`, only the last close closes.
+/// Returns the status and text of the first failure that nobody looked at (`NORN_E_TASK_FAILED`, or
+/// `NORN_E_CLOSED` for a task that never ran because of an unserved token; never for what the application
+/// cancelled); the runtime is closed all the same. A hold of `norn_data_acquire` on which no task waits does
+/// not delay it. With `NORN_SHARED`, only the last close closes.
 /// Any thread, not inside a task (`NORN_E_WOULD_DEADLOCK`); blocks.
 /// The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
 ///

@@ -121,7 +121,7 @@ pub type norn_drop_fn = Option<unsafe extern "C" fn(arg: *mut c_void)>;
 /// Starts only after `norn_start`; until then `norn_edge` may add predecessors.
 pub const NORN_HELD: u32 = 1 << 0;
 /// A child of the calling task: its accesses must be covered by the parent's, it is ordered inside
-/// them, and the parent completes only after it.
+/// them, and the parent completes only after it. When a datum's last writing child has failed, so has the parent.
 pub const NORN_CHILD: u32 = 1 << 1;
 /// Runs even when predecessors failed or were cancelled, and when the runtime is closed with NORN_CANCEL.
 pub const NORN_RUN_ALWAYS: u32 = 1 << 2;
@@ -236,7 +236,8 @@ pub struct norn_piece {
 
 /// Bodies run on worker threads as soon as they may.
 pub const NORN_MODE_ASYNC: i32 = 0;
-/// The sequential oracle: submission order as far as edges allow, one body at a time, only inside norn calls.
+/// The sequential oracle: a topological order (the oldest ready task of the highest priority first), one body at a
+/// time, only inside norn calls.
 pub const NORN_MODE_SYNC: i32 = 1;
 /// Device work on the legacy default stream, without events; host work as in async mode.
 pub const NORN_MODE_DEFAULT_STREAM: i32 = 2;
@@ -273,10 +274,11 @@ pub const NORN_LOG_DEBUG: i32 = 4;
 /// Receives log lines, one at a time, from any thread; `text` is valid during the call. Must not call norn.
 pub type norn_log_fn =
     Option<unsafe extern "C" fn(arg: *mut c_void, level: i32, text: *const c_char)>;
-/// Receives the record of a first cause, on the thread where it failed. May submit and fulfil, not await.
+/// Receives the record of a first cause (not of what was cancelled or closed), on the thread where it failed. It
+/// belongs to no task. May submit and fulfil, not await (`NORN_E_THREAD`).
 pub type norn_failure_fn =
     Option<unsafe extern "C" fn(arg: *mut c_void, info: *const norn_error_info)>;
-/// Start (`begin` 1) and stop (0) of each thread that norn makes, on that thread. `index`: its number, workers first.
+/// Start (`begin` 1) and stop (0) of each worker and spare thread, on that thread. `index`: its number, workers first.
 pub type norn_thread_fn = Option<unsafe extern "C" fn(arg: *mut c_void, index: i32, begin: i32)>;
 /// Begin (`begin` 1) and end (0) of each body, on its thread. `name` may be NULL. Must not call norn.
 pub type norn_task_event_fn = Option<
@@ -306,7 +308,7 @@ pub struct norn_config {
     pub mode: i32,
     /// Bodies that run at once. -1: the cores of the process's mask within its cgroup quota. 0: none; bodies run inside the calls of application threads.
     pub workers: i32,
-    /// Ceiling on threads norn makes, spares for blocked bodies included. 0: workers + 64.
+    /// Ceiling on workers and spares for blocked bodies together; the watchdog's thread is one more. 0: workers + 64.
     pub max_threads: i32,
     /// One of `NORN_ON_FAILURE_*`.
     pub on_failure: i32,
@@ -432,9 +434,9 @@ pub struct norn_runtime_stats {
     pub sampled_body_ns: u64,
     /// Sum of the times these spent ready but not yet running, in nanoseconds.
     pub sampled_wait_ns: u64,
-    /// Bodies that may run at once.
+    /// Bodies that may run at once: 0 with no workers, 1 in one-thread modes.
     pub workers: i32,
-    /// Threads norn has made and not ended.
+    /// Workers and spare threads at this moment; the watchdog's is not counted.
     pub threads: i32,
     /// Bodies blocked in an await at this moment.
     pub blocked_bodies: i32,

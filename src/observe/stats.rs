@@ -40,7 +40,9 @@ impl Runtime {
             sampled_bodies: sum(|counters| counters.sampled_bodies.load(Ordering::Relaxed)),
             sampled_body_ns: sum(|counters| counters.sampled_body_ns.load(Ordering::Relaxed)),
             sampled_wait_ns: sum(|counters| counters.sampled_wait_ns.load(Ordering::Relaxed)),
-            workers: if self.callers_run {
+            workers: if self.one_thread {
+                1
+            } else if self.callers_run {
                 0
             } else {
                 self.queues.slots.len() as i32

@@ -236,7 +236,10 @@ impl Graph {
                         NORN_E_CLOSED,
                         0,
                         "close",
-                        "a reserved place was never filled",
+                        &format!(
+                            "the first writer or reserved place of {} is missing",
+                            self.place_label(token.index())
+                        ),
                     );
                     self.fail_place(lane, *token, cause);
                 }

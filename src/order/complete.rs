@@ -386,7 +386,11 @@ impl Graph {
         match ending {
             Ending::Success => {}
             Ending::Failed(cause) => match self.failures.cause(cause).status {
-                NORN_E_CANCELLED | NORN_E_CLOSED => count(&lane.counters.cancelled, 1),
+                NORN_E_CANCELLED => count(&lane.counters.cancelled, 1),
+                NORN_E_CLOSED => {
+                    self.failures.dooms_task(cause);
+                    count(&lane.counters.cancelled, 1);
+                }
                 _ => count(&lane.counters.failed, 1),
             },
             Ending::Propagated(cause) => {
@@ -419,9 +423,15 @@ impl Graph {
         if let Some(ended) = ended
             && self.nodes.get(ended.done).set(flag::STARTED) & flag::STARTED == 0
         {
-            lane.ripple
-                .endings
-                .push((ended.done, propagated(ended.cause)));
+            // A group that was cancelled or closed itself is its own first cause.
+            let own =
+                ended.cause != 0 && self.failures.cause(ended.cause).token.index() == ended.done;
+            let ending = if own {
+                Ending::Failed(ended.cause)
+            } else {
+                propagated(ended.cause)
+            };
+            lane.ripple.endings.push((ended.done, ending));
         }
     }
 

@@ -109,6 +109,13 @@ impl DataTable {
         (MAX_INDEX as usize).saturating_sub(self.live as usize)
     }
 
+    /// Whether an index is a registered datum.
+    pub(crate) fn is_live(&self, index: u32) -> bool {
+        self.data
+            .get(index as usize)
+            .is_some_and(|datum| datum.live)
+    }
+
     /// Indices of all live data.
     pub(crate) fn indices(&self) -> impl Iterator<Item = u32> + '_ {
         (1..self.data.len() as u32).filter(|index| self.get(*index).live)

@@ -284,6 +284,16 @@ impl Graph {
         }
     }
 
+    /// Name of a place for messages: that of its datum. Takes the placing lock.
+    pub(crate) fn place_label(&self, index: u32) -> String {
+        let datum = self.nodes.get(index).run.load(Ordering::Relaxed) as u32;
+        let data = self.data.lock();
+        match data.is_live(datum) {
+            true => format!("{} (#{index})", data.get(datum).label(datum)),
+            false => format!("#{index}"),
+        }
+    }
+
     /// Refuses what comes too late.
     #[inline(always)]
     pub(crate) fn check_open(&self, inside_task: bool) -> Result<()> {

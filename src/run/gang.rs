@@ -3,11 +3,13 @@
 //! One body at a time gathers: it says how many workers it wants, and each worker
 //! that comes between two bodies lends itself and waits until the body has ended.
 //! Gathering one at a time is what keeps two of them from each holding half of
-//! the workers for ever.
+//! the workers for ever. A body that awaits gives its workers back meanwhile (no
+//! parallel region is open then) and gathers again before it goes on, or a child
+//! that wants several workers too would wait for its parent for ever.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 #[derive(Default)]
 struct State {
@@ -40,15 +42,18 @@ impl Gang {
     /// Lends the calling worker until the gathering body has ended, if one is wanted.
     pub(crate) fn lend(&self) {
         let mut state = self.state.lock();
-        if state.wanted == 0 {
-            return;
+        if state.wanted > 0 {
+            self.lend_locked(&mut state);
         }
+    }
+
+    fn lend_locked(&self, state: &mut MutexGuard<'_, State>) {
         state.wanted -= 1;
         self.wanted.store(state.wanted, Ordering::SeqCst);
         let round = state.round;
         self.bell.notify_all();
         while state.round == round {
-            self.bell.wait(&mut state);
+            self.bell.wait(state);
         }
     }
 
@@ -60,6 +65,25 @@ impl Gang {
             state.deferred.push(node);
             return false;
         }
+        self.gather_locked(state, others, wake);
+        true
+    }
+
+    /// Gathers again for a body that gave its workers back while it was blocked. Lends itself to whoever
+    /// gathers meanwhile.
+    pub(crate) fn gather_again(&self, others: usize, wake: impl FnOnce()) {
+        let mut state = self.state.lock();
+        while state.busy {
+            if state.wanted > 0 {
+                self.lend_locked(&mut state);
+            } else {
+                self.bell.wait(&mut state);
+            }
+        }
+        self.gather_locked(state, others, wake);
+    }
+
+    fn gather_locked(&self, mut state: MutexGuard<'_, State>, others: usize, wake: impl FnOnce()) {
         state.busy = true;
         state.wanted = others;
         self.wanted.store(others, Ordering::SeqCst);
@@ -69,7 +93,6 @@ impl Gang {
         while state.wanted > 0 {
             self.bell.wait(&mut state);
         }
-        true
     }
 
     /// Lets the lent workers go. Returns the tasks that were put aside.

@@ -287,7 +287,8 @@ impl Runtime {
                 OnFailure::Return => {}
                 OnFailure::Call => {
                     let record = self.record_of_cause(cause.token, &cause);
-                    self.settings.hooks.failed(&record);
+                    // The failed node may be gone already: the callback belongs to no task.
+                    seat::outside_bodies(|| self.settings.hooks.failed(&record));
                 }
                 OnFailure::Abort => {
                     let failure = crate::order::failure::Failure {
@@ -299,7 +300,6 @@ impl Runtime {
                         .hooks
                         .log
                         .error(format_args!("{text}; aborting, as on_failure asks"));
-                    eprintln!("norn: {text}; aborting");
                     std::process::abort();
                 }
             }
@@ -638,10 +638,10 @@ impl Runtime {
 
     /// Refuses calls that would make a task wait for itself.
     pub(crate) fn refuse_in_body(&self, what: &str) -> Result<()> {
-        if self.body() != 0 {
+        if self.body() != 0 || seat::in_callback() {
             return Err(Error::new(
                 NORN_E_WOULD_DEADLOCK,
-                format!("{what} inside a task would wait for that task"),
+                format!("{what} inside a task or callback would wait for that task"),
             ));
         }
         Ok(())

@@ -22,6 +22,8 @@ pub(crate) struct Body {
     pub(crate) runtime: *const Runtime,
     pub(crate) node: u32,
     pub(crate) failure_text: RefCell<Option<Box<str>>>,
+    /// Workers that are lent to the body.
+    pub(crate) lent: usize,
     /// The body around this one (a submit that helps outside tasks, a callback).
     outer: *const Body,
 }
@@ -31,6 +33,7 @@ thread_local! {
         Cell::new(Seat { runtime: core::ptr::null(), slot: 0 })
     };
     static BODY: Cell<*const Body> = const { Cell::new(core::ptr::null()) };
+    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
     static LANES: OwnLanes = const { OwnLanes(RefCell::new(Vec::new())) };
 }
 
@@ -91,6 +94,29 @@ pub(crate) fn body_in(runtime: &Runtime) -> u32 {
     }
 }
 
+/// Runs a callback of the application that belongs to no body and must not wait.
+pub(crate) fn outside_bodies(call: impl FnOnce()) {
+    let body = BODY.replace(core::ptr::null());
+    let inside = IN_CALLBACK.replace(true);
+    call();
+    IN_CALLBACK.set(inside);
+    BODY.set(body);
+}
+
+/// Whether this thread is inside such a callback.
+pub(crate) fn in_callback() -> bool {
+    IN_CALLBACK.get()
+}
+
+/// Workers that are lent to the body this thread runs for `runtime`.
+pub(crate) fn lent_in(runtime: &Runtime) -> usize {
+    // SAFETY: BODY points to a `Body` on this thread's stack for as long as it runs.
+    match unsafe { BODY.get().as_ref() } {
+        Some(body) if core::ptr::eq(body.runtime, runtime) => body.lent,
+        _ => 0,
+    }
+}
+
 /// The innermost body of this thread.
 pub(crate) fn current_body() -> *const Body {
     BODY.get()
@@ -98,11 +124,17 @@ pub(crate) fn current_body() -> *const Body {
 
 /// Runs `call` as the body of `node`.
 #[inline(always)]
-pub(crate) fn as_body<R>(runtime: &Runtime, node: u32, call: impl FnOnce(&Body) -> R) -> R {
+pub(crate) fn as_body<R>(
+    runtime: &Runtime,
+    node: u32,
+    lent: usize,
+    call: impl FnOnce(&Body) -> R,
+) -> R {
     let body = Body {
         runtime,
         node,
         failure_text: RefCell::new(None),
+        lent,
         outer: BODY.get(),
     };
     BODY.set(&raw const body);

@@ -65,14 +65,17 @@ impl Runtime {
                     ));
                 }
                 kind::PLACE if state & (flag::FILLED | flag::HOLD) == 0 => {
-                    roots.push(format!("the reserved place {} is not filled", label()));
+                    roots.push(format!(
+                        "the first writer or reserved place of {} is missing",
+                        graph.place_label(index)
+                    ));
                 }
                 kind::PLACE
                     if state & (flag::HOLD | flag::ARRIVED) == flag::HOLD | flag::ARRIVED =>
                 {
                     roots.push(format!(
-                        "data are held by an application thread ({})",
-                        label()
+                        "{} is held by an application thread",
+                        graph.place_label(index)
                     ));
                 }
                 kind::TASK if state & flag::STARTED == 0 => waiting.push(label()),

@@ -141,10 +141,12 @@ impl Runtime {
                 "the task awaits its own token",
             ));
         }
-        if body != 0 && self.graph().nodes.get(body).kind() == kind::CALLBACK && timeout_ns != 0 {
+        let in_callback = seat::in_callback()
+            || (body != 0 && self.graph().nodes.get(body).kind() == kind::CALLBACK);
+        if in_callback && timeout_ns != 0 {
             return Err(Error::new(
                 NORN_E_THREAD,
-                "a function given to norn_on_complete must not wait",
+                "a function given to norn_on_complete or norn_config.failure must not wait",
             ));
         }
         if timeout_ns == 0 {
@@ -225,7 +227,14 @@ impl Runtime {
             // Told already, or to be told: either way a slot comes back through the grant.
             let slot_now = seat::slot_in(self).unwrap_or(slot);
             seat::stand();
+            let lent = seat::lent_in(self);
+            if lent > 0 {
+                self.give_workers_back();
+            }
             let resumed = self.block(&blocked, &spare, slot_now, deadline);
+            if lent > 0 {
+                self.gang.gather_again(lent, || self.sleep.wake_all());
+            }
             node.clear(flag::BLOCKED);
             self.leave_all(tokens, &observer);
             match resumed {
@@ -311,7 +320,7 @@ impl Runtime {
     fn run_opener_task(&self, node: u32) {
         let before = self.graph().nodes.get(node).load_state();
         if self.begin(node, before) == crate::order::body::Begin::Run {
-            self.run_body(seat::slot_in(self), node);
+            self.run_body(seat::slot_in(self), node, 0);
         }
     }
 

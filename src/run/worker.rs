@@ -157,14 +157,19 @@ impl Runtime {
         }
         let begin = self.begin(node, state);
         if begin == Begin::Run {
-            self.run_body(Some(slot), node);
+            self.run_body(Some(slot), node, others);
         }
         if others > 0 {
-            for deferred in self.gang.finish() {
-                self.schedule_particular(seat::slot_in(self), deferred);
-            }
-            self.sleep.work_added();
+            self.give_workers_back();
         }
+    }
+
+    /// Lets the workers go that were lent to a body, and schedules the tasks that waited for that.
+    pub(crate) fn give_workers_back(&self) {
+        for deferred in self.gang.finish() {
+            self.schedule_particular(seat::slot_in(self), deferred);
+        }
+        self.sleep.work_added();
     }
 
     /// Claims a runnable task, whose state was `state` just now.
@@ -199,14 +204,14 @@ impl Runtime {
     /// Runs a begun task on this thread. `slot`: where the thread sits, none for an OPENER task on a thread that
     /// is no worker.
     #[inline]
-    pub(crate) fn run_body(&self, slot: Option<usize>, node: u32) {
+    pub(crate) fn run_body(&self, slot: Option<usize>, node: u32, lent: usize) {
         let graph = self.graph();
         let entry = graph.nodes.get(node);
         self.running
             .fetch_add(i64::from(self.one_thread), Ordering::AcqRel);
         let kind_of = entry.kind();
         if kind_of == kind::TASK {
-            self.run_task_body(slot, node);
+            self.run_task_body(slot, node, lent);
         } else {
             self.run_internal_body(node, kind_of);
         }
@@ -215,7 +220,7 @@ impl Runtime {
     }
 
     #[inline]
-    fn run_task_body(&self, slot: Option<usize>, node: u32) {
+    fn run_task_body(&self, slot: Option<usize>, node: u32, lent: usize) {
         let graph = self.graph();
         let entry = graph.nodes.get(node);
         if entry.has(flag::REDUCES) {
@@ -232,7 +237,7 @@ impl Runtime {
         }
         let run = entry.run.load(Ordering::Relaxed);
         let argument = entry.argument.load(Ordering::Relaxed) as *mut c_void;
-        seat::as_body(self, node, |body| {
+        seat::as_body(self, node, lent, |body| {
             // SAFETY: the number came from a `norn_task_fn` at submit, and the application promised that body
             // and argument fit and may be used on this thread.
             let code = unsafe {
@@ -280,7 +285,7 @@ impl Runtime {
                 .map_or(0, |failure| failure.status());
             if let Some(call) = call {
                 // It counts as a body: it may submit and fulfil, and an await in it is an await in a task.
-                seat::as_body(self, node, |_| {
+                seat::as_body(self, node, 0, |_| {
                     // SAFETY: the application gave this function for this argument to norn_on_complete.
                     unsafe { call(argument, subject.into(), status) };
                 });
