@@ -10,6 +10,8 @@ use crate::timeline::Tree;
 pub struct Fair {
     pub program: Program,
     pub expected: Expected,
+    /// Whether it also comes to its end when COMMUTE accesses wait for each other.
+    pub in_order: bool,
     pub entangled: bool,
 }
 
@@ -21,7 +23,11 @@ pub fn mend(mut program: Program, trees: &[Tree]) -> Option<Fair> {
         let entangled = oracle.entangled;
         match outcome {
             Ok(expected) => {
+                let mut ordered = Oracle::new(&program, trees, Order::Submission);
+                ordered.lines.in_order = true;
+                let in_order = !matches!(ordered.run(), Err(faults) if faults.iter().any(|fault| matches!(fault, Fault::Stuck(_))));
                 return Some(Fair {
+                    in_order,
                     program,
                     expected,
                     entangled,

@@ -4,7 +4,7 @@ use fastrand::Rng;
 use norn::abi::types::*;
 
 use crate::context::Setup;
-use crate::program::Program;
+use crate::mend::Fair;
 
 /// A plain run in a mode.
 pub fn setup(mode: i32, workers: i32, seed: u64) -> Setup {
@@ -27,7 +27,8 @@ pub fn setup(mode: i32, workers: i32, seed: u64) -> Setup {
 }
 
 /// The runs of one program: always `sync` and `shuffle`, and some of the rest. `timed`: no body waits for ever.
-pub fn setups(program: &Program, entangled: bool, timed: bool) -> Vec<Setup> {
+pub fn setups(fair: &Fair, timed: bool) -> Vec<Setup> {
+    let (program, entangled) = (&fair.program, fair.entangled);
     let mut rng = Rng::with_seed(program.seed ^ 0x5E7);
     let mut setups = vec![
         setup(NORN_MODE_SYNC, rng.i32(-1..3), 0),
@@ -57,7 +58,7 @@ pub fn setups(program: &Program, entangled: bool, timed: bool) -> Vec<Setup> {
         setup.unregister = rng.bool();
         setup.body_patience = (timed || rng.bool()).then_some(crate::longest() / 3);
         setup.spin_ns = if rng.bool() { 0 } else { -1 };
-        if rng.u8(..) < 50 {
+        if rng.u8(..) < 50 && fair.in_order {
             setup.flags |= NORN_DETERMINISTIC;
         }
         if own_thread && !entangled && rng.u8(..) < 70 {

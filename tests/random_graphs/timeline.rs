@@ -114,6 +114,8 @@ pub enum Ending<'a> {
 pub struct Timelines {
     pub entries: Vec<Entry>,
     pub words: Vec<Vec<Word>>,
+    /// COMMUTE accesses wait for each other as READ_WRITE ones do (`NORN_DETERMINISTIC`).
+    pub in_order: bool,
     /// By (root, word, epoch): the COMMUTE members and what each brought.
     pub commutes: BTreeMap<(usize, usize, u64), Vec<(usize, Causes)>>,
     lines: HashMap<(Option<usize>, usize), Line>,
@@ -137,6 +139,7 @@ impl Timelines {
         let mut timelines = Self {
             entries: Vec::new(),
             words: words.collect(),
+            in_order: false,
             commutes: BTreeMap::new(),
             lines: HashMap::new(),
             pending: vec![Vec::new(); program.roots.len()],
@@ -225,10 +228,10 @@ impl Timelines {
                 continue;
             }
             let other = &self.entries[other];
-            let holds = other.mode == Mode::Commute
-                && entry.mode == Mode::Commute
-                && other.state == State::Active;
-            if (holds || before && other.mode.conflicts(entry.mode)) && shares(other) {
+            let commutes = other.mode == Mode::Commute && entry.mode == Mode::Commute;
+            let holds = commutes && other.state == State::Active;
+            let ordered = other.mode.conflicts(entry.mode) || commutes && self.in_order;
+            if (holds || before && ordered) && shares(other) {
                 return false;
             }
         }
