@@ -224,17 +224,7 @@ impl Graph {
 
     /// Closes a group to members from outside.
     pub(crate) fn close_group(&self, lane: &mut Lane, handle: u64) -> Result<()> {
-        let ended = {
-            let mut groups = self.groups.lock();
-            let group = groups.resolve(self.id, handle).map_err(|error| {
-                if error.status() == crate::abi::status::NORN_E_CLOSED {
-                    Error::new(NORN_E_STATE, "the group was closed before")
-                } else {
-                    error
-                }
-            })?;
-            groups.close(group)?
-        };
+        let ended = self.groups.lock().close(self.id, handle)?;
         self.end_group(lane, ended);
         Ok(())
     }

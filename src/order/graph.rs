@@ -84,6 +84,7 @@ impl Graph {
         self.cancelling.store(false, Ordering::Relaxed);
         self.combining.store(0, Ordering::Relaxed);
         self.holds_of_bodies.lock().clear();
+        self.groups.lock().clear();
         self.closing.store(false, Ordering::Release);
     }
 

@@ -118,14 +118,50 @@ impl Groups {
         self.end_if_over(index)
     }
 
-    /// No more members from outside.
-    pub(crate) fn close(&mut self, index: u32) -> Result<Option<Ended>> {
+    /// Closes a group by its handle: no more members from outside. Once, also after it was cancelled.
+    pub(crate) fn close(&mut self, runtime: u32, handle: u64) -> Result<Option<Ended>> {
+        let closed_before = || Error::new(NORN_E_STATE, "the group was closed before");
+        let parts = Token(handle);
+        let index = match self.resolve(runtime, handle) {
+            Ok(index) => index,
+            Err(error) if error.status() == NORN_E_CLOSED => {
+                // Cancelled and over: the slot was kept for this call.
+                let group = &mut self.groups[parts.index() as usize];
+                if group.generation != parts.generation() || group.closed {
+                    return Err(closed_before());
+                }
+                group.closed = true;
+                self.recycle(parts.index());
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
         let group = &mut self.groups[index as usize];
         if group.closed {
-            return Err(Error::new(NORN_E_STATE, "the group was closed before"));
+            return Err(closed_before());
         }
         group.closed = true;
         Ok(self.end_if_over(index))
+    }
+
+    fn recycle(&mut self, index: u32) {
+        if self.groups[index as usize].generation < LAST_GENERATION {
+            self.free.push(index);
+        }
+    }
+
+    /// Forgets all groups, when the runtime's memory is used again. Generations go on.
+    pub(crate) fn clear(&mut self) {
+        self.free.clear();
+        for index in 1..self.groups.len() as u32 {
+            let generation = self.groups[index as usize].generation;
+            self.groups[index as usize] = Group {
+                generation,
+                closed: true,
+                ..Group::vacant()
+            };
+            self.recycle(index);
+        }
     }
 
     /// No more members at all; the group ends when those it has have ended.
@@ -152,8 +188,9 @@ impl Groups {
             done: group.done,
             cause: group.cause,
         };
-        if group.generation < LAST_GENERATION {
-            self.free.push(index);
+        // The handle of a cancelled group stays good for the one close that its owner may still call.
+        if group.closed {
+            self.recycle(index);
         }
         Some(ended)
     }

@@ -292,7 +292,7 @@ impl Runtime {
         }
         let mut watching = Watching::new(self, true);
         watching.watch();
-        while self.live_tasks() > room && !self.is_quiescent() {
+        while self.live_tasks() > room && self.workers_are_busy() {
             std::thread::park_timeout(Duration::from_millis(1));
         }
     }

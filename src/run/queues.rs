@@ -291,11 +291,19 @@ impl Queues {
         )
     }
 
+    /// Whether there is a task that some worker other than the one in `except` may take.
+    pub(crate) fn has_work_for_workers(&self, except: Option<usize>) -> bool {
+        self.has_shared_work()
+            || self.nodes.iter().any(|(_, queue)| !queue.is_empty())
+            || self
+                .slots
+                .iter()
+                .enumerate()
+                .any(|(index, slot)| Some(index) != except && !slot.here.is_empty())
+    }
+
     /// Whether there is any task at all.
     pub(crate) fn has_any_work(&self) -> bool {
-        self.has_shared_work()
-            || !self.opener.is_empty()
-            || self.nodes.iter().any(|(_, queue)| !queue.is_empty())
-            || self.slots.iter().any(|slot| !slot.here.is_empty())
+        self.has_work_for_workers(None) || !self.opener.is_empty()
     }
 }

@@ -651,9 +651,21 @@ impl Runtime {
             // This thread sits in the only slot, or nobody does.
             return seat::slot_in(self).is_some() || !self.caller_seat.lock().taken;
         }
+        self.workers_sleep()
+    }
+
+    /// Whether every worker sleeps, but for this thread and an opener outside of norn.
+    fn workers_sleep(&self) -> bool {
         let own = usize::from(seat::slot_in(self).is_some());
         let opener_away = usize::from(own == 0 && self.opener_idle.load(Ordering::SeqCst));
         self.sleep.sleeping() + own + opener_away >= self.queues.slots.len()
+    }
+
+    /// Whether workers run something or are about to. (Tasks for the opener do not count: they wait for it.)
+    pub(crate) fn workers_are_busy(&self) -> bool {
+        self.blocked.any_ready()
+            || self.queues.has_work_for_workers(seat::slot_in(self))
+            || !self.workers_sleep()
     }
 
     fn stuck_error(&self) -> Error {
