@@ -17,6 +17,10 @@ struct State {
     busy: bool,
     /// Workers still wanted.
     wanted: usize,
+    /// The opener holds a slot (NORN_CALLER_WORKS) and is outside of norn: its slot is idle.
+    opener_away: bool,
+    /// The opener's idle slot was lent in its absence.
+    opener_lent: bool,
     /// Counts gatherings, so that a lender knows when its own has ended.
     round: u64,
     /// Tasks that must wait until the present gathering has ended.
@@ -86,7 +90,10 @@ impl Gang {
     fn gather_locked(&self, mut state: MutexGuard<'_, State>, others: usize, wake: impl FnOnce()) {
         state.busy = true;
         state.wanted = others;
-        self.wanted.store(others, Ordering::SeqCst);
+        if state.opener_away {
+            self.lend_opener(&mut state);
+        }
+        self.wanted.store(state.wanted, Ordering::SeqCst);
         drop(state);
         wake();
         let mut state = self.state.lock();
@@ -95,10 +102,39 @@ impl Gang {
         }
     }
 
+    fn lend_opener(&self, state: &mut State) {
+        if state.wanted > 0 && !state.opener_lent {
+            state.wanted -= 1;
+            state.opener_lent = true;
+            self.wanted.store(state.wanted, Ordering::SeqCst);
+            self.bell.notify_all();
+        }
+    }
+
+    /// The opener has gone outside with its slot, which may be lent meanwhile.
+    pub(crate) fn opener_goes(&self) {
+        let mut state = self.state.lock();
+        state.opener_away = true;
+        if state.busy {
+            self.lend_opener(&mut state);
+        }
+    }
+
+    /// The opener is back. It must leave its slot alone while `holds_opener`.
+    pub(crate) fn opener_comes(&self) {
+        self.state.lock().opener_away = false;
+    }
+
+    /// Whether the opener's slot was lent in its absence and is not back yet.
+    pub(crate) fn holds_opener(&self) -> bool {
+        self.state.lock().opener_lent
+    }
+
     /// Lets the lent workers go. Returns the tasks that were put aside.
     pub(crate) fn finish(&self) -> Vec<u32> {
         let mut state = self.state.lock();
         state.busy = false;
+        state.opener_lent = false;
         state.round += 1;
         self.bell.notify_all();
         core::mem::take(&mut state.deferred)

@@ -78,8 +78,8 @@ fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
         return Err(error);
     }
     if opened.settings.caller_works && !opened.callers_run {
-        opened.opener_idle.store(true, Ordering::SeqCst);
         seat::settle_in(opened, 0);
+        opened.leave_slot_idle();
     }
     let handle = home::enter(reservation.number, runtime);
     opened.settings.hooks.log.info(format_args!(

@@ -327,10 +327,13 @@ impl Runtime {
     /// The opener works, in a slot that it keeps between its waits.
     fn wait_as_worker(&self, deadline: Option<Instant>, done: &dyn Fn() -> bool) -> Result<()> {
         self.opener_idle.store(false, Ordering::SeqCst);
+        self.gang.opener_comes();
         let _watching = Watching::new(self, true);
         let grant = Grant::new();
         grant.expect_here();
         let mut waits_for_slot = false;
+        // Only what was lent before this call: in here the opener lends itself.
+        let mut may_be_lent = true;
         let waited = loop {
             if done() {
                 break Ok(());
@@ -372,6 +375,13 @@ impl Runtime {
                 self.run_opener_task(node);
                 continue;
             }
+            if may_be_lent {
+                if self.gang.holds_opener() {
+                    park_until(deadline);
+                    continue;
+                }
+                may_be_lent = false;
+            }
             if let Some(node) = self.next_task(slot) {
                 self.run_task(slot, node);
                 continue;
@@ -396,9 +406,17 @@ impl Runtime {
             };
             seat::settle_in(self, slot);
         }
-        self.opener_idle
-            .store(seat::slot_in(self).is_some(), Ordering::SeqCst);
+        self.leave_slot_idle();
         waited
+    }
+
+    /// The opener goes outside with the slot it holds.
+    pub(crate) fn leave_slot_idle(&self) {
+        let holds_slot = seat::slot_in(self).is_some();
+        self.opener_idle.store(holds_slot, Ordering::SeqCst);
+        if holds_slot {
+            self.gang.opener_goes();
+        }
     }
 
     /// Takes turns in the callers' slot.

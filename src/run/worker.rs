@@ -169,6 +169,7 @@ impl Runtime {
         for deferred in self.gang.finish() {
             self.schedule_particular(seat::slot_in(self), deferred);
         }
+        self.wake_watchers();
         self.sleep.work_added();
     }
 
