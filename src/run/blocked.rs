@@ -198,6 +198,11 @@ impl BlockedBodies {
         }
     }
 
+    /// Gives a slot to a spare.
+    pub(crate) fn give_slot(&self, spare: &Grant, slot: usize) {
+        spare.give(Granted::Slot(slot));
+    }
+
     /// Bodies in an await.
     pub(crate) fn count(&self) -> usize {
         self.blocked.load(Ordering::SeqCst)

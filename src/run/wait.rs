@@ -589,8 +589,21 @@ impl Runtime {
     fn release_caller_seat(&self) {
         let mut seat = self.caller_seat.lock();
         seat.taken = false;
+        self.offer_free_seat(&mut seat);
+    }
+
+    /// The seat is free: offers it to the callers that wait for it. If none does, but callers are blocked in
+    /// bodies, a spare sits down, or nobody would run what they wait for.
+    fn offer_free_seat(&self, seat: &mut CallerSeat) {
         for thread in &seat.waiting {
             thread.unpark();
+        }
+        if seat.waiting.is_empty()
+            && self.blocked.count() > 0
+            && let Some(spare) = self.find_spare()
+        {
+            seat.taken = true;
+            self.blocked.give_slot(&spare, 0);
         }
     }
 
@@ -600,9 +613,7 @@ impl Runtime {
         seat.waiting.retain(|thread| thread.id() != me);
         if !seat.taken {
             // An offer meant for this thread must not be lost.
-            for thread in &seat.waiting {
-                thread.unpark();
-            }
+            self.offer_free_seat(&mut seat);
         }
     }
 

@@ -39,14 +39,14 @@ impl Oracle<'_> {
                     let plan = &self.program.slots[*slot];
                     let handle = &self.program.handles[plan.data];
                     let (words, owner) = (handle.words.clone(), Owner::Slot(*slot));
-                    self.slots[*slot] = self.lines.place(
-                        None,
-                        handle.root,
-                        words,
-                        plan.mode,
-                        owner,
-                        plan.abandoned,
-                    );
+                    // All that comes in between comes after the place: it has no neighbours.
+                    let mode = match plan.mode {
+                        Mode::Commute => Mode::ReadWrite,
+                        mode => mode,
+                    };
+                    self.slots[*slot] =
+                        self.lines
+                            .place(None, handle.root, words, mode, owner, plan.abandoned);
                 }
             }
             Op::Abandon(slot) => {
