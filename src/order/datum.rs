@@ -4,7 +4,7 @@
 //! all timelines in one step, so it holds that lock anyway.
 
 use std::alloc::Layout;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CString;
 
 use super::timeline::Timeline;
@@ -64,6 +64,8 @@ pub(crate) struct Datum {
     pub(crate) parent: u32,
     pub(crate) parts: Vec<u32>,
     pub(crate) is_split: bool,
+    /// Pieces of the last split that has been joined: tasks may still hold these.
+    pub(crate) former: Vec<u32>,
     /// An unregister or rebind is waiting; no further accesses.
     pub(crate) ending: bool,
 }
@@ -83,6 +85,8 @@ impl Datum {
 pub(crate) struct DataTable {
     data: Vec<Datum>,
     free: Vec<u32>,
+    /// Joined pieces, which tasks may still name, each with the token behind all accesses to them.
+    joined: VecDeque<(u32, Token)>,
     /// Start of each datum without NORN_ALIAS that is no piece, to its end and index.
     occupied: BTreeMap<usize, (usize, u32)>,
     live: u64,
@@ -263,6 +267,29 @@ impl DataTable {
         removed
     }
 
+    /// Ends a piece whose accesses are over when `over` is complete. Its index keeps its meaning until then.
+    pub(crate) fn retire_piece(&mut self, index: u32, over: Token) {
+        self.get_mut(index).live = false;
+        self.live -= 1;
+        self.joined.push_back((index, over));
+    }
+
+    /// Gives the indices of retired pieces back whose accesses are over.
+    pub(crate) fn recycle_pieces(&mut self, is_complete: impl Fn(Token) -> bool) {
+        while let Some((index, over)) = self.joined.front().copied() {
+            if !is_complete(over) {
+                return;
+            }
+            self.joined.pop_front();
+            let (parent, generation) = (self.get(index).parent, self.get(index).generation);
+            self.get_mut(parent).former.retain(|piece| *piece != index);
+            *self.get_mut(index) = vacant(generation);
+            if generation < LAST_GENERATION {
+                self.free.push(index);
+            }
+        }
+    }
+
     /// Takes all data out, when the runtime closes. Generations stay, so that old handles stay invalid.
     pub(crate) fn remove_all(&mut self) -> Vec<Datum> {
         let live: Vec<u32> = self.indices().collect();
@@ -315,6 +342,7 @@ fn vacant(generation: u32) -> Datum {
         parent: 0,
         parts: Vec::new(),
         is_split: false,
+        former: Vec::new(),
         ending: false,
     }
 }

@@ -105,6 +105,7 @@ impl Graph {
         // SAFETY: passed on from the caller.
         datum.name = unsafe { crate::abi::guard::string(desc.name) }.map(CString::from);
         let mut data = self.data.lock();
+        data.recycle_pieces(|token| self.is_complete(token));
         let index = data.add(datum, desc.flags & NORN_ALIAS == 0)?;
         data.get_mut(index).timeline.datum = index;
         if desc.flags & NORN_UNWRITTEN != 0 {
@@ -134,6 +135,7 @@ impl Graph {
             ));
         }
         let mut data = self.data.lock();
+        data.recycle_pieces(|token| self.is_complete(token));
         let whole = data.resolve(self.id, handle)?;
         {
             let datum = data.get(whole);
@@ -220,11 +222,12 @@ impl Graph {
             .collect();
         let joined = Timeline::joined(self, lane, whole, &mut timelines)?;
         self.join_in_domains(lane, whole, &parts)?;
-        for part in parts {
-            data.remove(part);
+        for part in &parts {
+            data.retire_piece(*part, joined.gate);
         }
         let datum = data.get_mut(whole);
         datum.timeline = joined;
+        datum.former = parts;
         datum.is_split = false;
         datum.parts = Vec::new();
         Ok(())
@@ -374,6 +377,7 @@ impl Graph {
     /// Removes all data at close and frees norn's memory.
     pub(crate) fn remove_all_data(&self, lane: &mut Lane) {
         let mut data = self.data.lock();
+        data.recycle_pieces(|_| true);
         for mut datum in data.remove_all() {
             datum.timeline.retire(self, lane);
             free_memory(&datum.owned, datum.memory.start);

@@ -515,16 +515,20 @@ impl Graph {
     /// Whether a parent's accesses allow this access of a child.
     fn check_covered(&self, data: &DataTable, parent: u32, wanted: Wanted) -> Result<()> {
         let mut covered = false;
+        // A whole that was joined meanwhile is covered by accesses to all its pieces.
+        let former = &data.get(wanted.datum).former;
+        let mut pieces = 0;
         self.for_each_access(parent, |datum, bits, _| {
-            let held = bits & meta::MODE;
-            let enough = match held as i32 {
-                NORN_READ => wanted.mode == NORN_READ as u32,
-                NORN_REDUCE => false,
-                _ => true,
-            };
-            covered |=
-                bits & meta::RELEASED == 0 && enough && data.lies_within(wanted.datum, datum);
+            let enough = bits & meta::RELEASED == 0
+                && match (bits & meta::MODE) as i32 {
+                    NORN_READ => wanted.mode == NORN_READ as u32,
+                    NORN_REDUCE => false,
+                    _ => true,
+                };
+            covered |= enough && data.lies_within(wanted.datum, datum);
+            pieces += usize::from(enough && former.contains(&datum));
         });
+        covered |= !former.is_empty() && pieces == former.len();
         if covered {
             return Ok(());
         }
