@@ -565,6 +565,9 @@ impl Runtime {
             return false;
         }
         seat.taken = true;
+        // Who sits waits no more: while its body is blocked, an offer would reach nobody.
+        let me = std::thread::current().id();
+        seat.waiting.retain(|thread| thread.id() != me);
         true
     }
 
