@@ -241,10 +241,9 @@ impl Graph {
             let timeline = if parent == 0 {
                 &data.get(wanted.datum).timeline
             } else {
+                let annex = self.annex(self.nodes.get(parent));
                 // SAFETY: the placing lock is held.
-                let domain = self
-                    .annex(self.nodes.get(parent))
-                    .and_then(|annex| unsafe { annex.domain() }.as_ref());
+                let domain = annex.and_then(|annex| unsafe { annex.domain() }.as_ref());
                 match domain.and_then(|domain| domain.get(&wanted.datum)) {
                     Some(timeline) => timeline,
                     None => continue,

@@ -8,7 +8,7 @@
 //! | `epoch` | a run of readers, commuters or reducers as one counter |
 //! | `timeline` | the order of accesses to one datum |
 //! | `datum`, `registry` | what is registered, how it is split and joined |
-//! | `submit` | from a description to a node in its places |
+//! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
 //! | `complete` | completion and its consequences, iteratively |
 //! | `cancel`, `failure` | failing before the start; records of first causes |
 //! | `place` | reservations and holds |
@@ -18,6 +18,7 @@
 //! | `body` | start and end of bodies, holds, promises |
 //! | `lane`, `annex`, `graph` | what a thread works with; what few nodes need; the tables |
 
+pub(crate) mod access;
 pub(crate) mod annex;
 pub(crate) mod body;
 pub(crate) mod cancel;
@@ -25,6 +26,7 @@ pub(crate) mod commute;
 pub(crate) mod complete;
 pub(crate) mod cycle;
 pub(crate) mod datum;
+pub(crate) mod declare;
 pub(crate) mod early;
 pub(crate) mod epoch;
 pub(crate) mod failure;

@@ -7,12 +7,13 @@
 //! | `allowance`, `cgroup`, `openmp`, `cpuset`, `topology` | what the machine and the launcher allow |
 //! | `thread`, `threads` | norn's own threads |
 //! | `home` | memory that outlives a runtime; the table of handles |
-//! | `runtime` | one runtime and the calls that change its graph |
+//! | `runtime`, `calls` | one runtime; the calls that change its graph |
 //! | `open` | opening, draining, closing |
 //! | `queues`, `serial` | runnable tasks, in parallel and in one-thread modes |
 //! | `worker`, `sleep`, `asymmetric` | the worker's loop; going to sleep and waking |
 //! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
 //! | `wait`, `hold` | waiting for tokens and for data |
+//! | `turns`, `opener` | application threads that run bodies while they wait |
 //! | `gang` | bodies that hold several workers |
 //! | `batch`, `records`, `stuck`, `fork` | one idea each |
 
@@ -21,6 +22,7 @@ pub(crate) mod asymmetric;
 pub(crate) mod batch;
 pub(crate) mod blocked;
 pub(crate) mod body;
+pub(crate) mod calls;
 mod cgroup;
 pub(crate) mod config;
 mod cpuset;
@@ -31,6 +33,7 @@ pub(crate) mod hold;
 pub(crate) mod home;
 mod hooks;
 pub(crate) mod open;
+pub(crate) mod opener;
 mod openmp;
 pub(crate) mod queues;
 #[cfg(test)]
@@ -44,5 +47,6 @@ pub(crate) mod stuck;
 mod thread;
 pub(crate) mod threads;
 mod topology;
+pub(crate) mod turns;
 pub(crate) mod wait;
 pub(crate) mod worker;

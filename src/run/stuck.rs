@@ -3,8 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use super::runtime::Runtime;
+use super::seat;
 use super::thread::{ThreadSpec, spawn};
-use crate::error::Result;
+use crate::abi::status::NORN_E_DEADLOCK;
+use crate::error::{Error, Result};
 use crate::order::failure::SpreadMap;
 use crate::order::node::{BODY_SHARE, flag, kind};
 
@@ -12,6 +14,58 @@ use crate::order::node::{BODY_SHARE, flag, kind};
 const SHOWN: usize = 12;
 
 impl Runtime {
+    /// Quick test for `is_stuck`, for a sleeper's look.
+    pub(crate) fn may_be_stuck(&self) -> bool {
+        self.graph().sealed.load(Ordering::SeqCst)
+            && !self.graph().closing.load(Ordering::SeqCst)
+            && self.is_stuck()
+    }
+
+    /// Whether what is left can never go on: the runtime is sealed, nothing runs, nothing can run.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let graph = self.graph();
+        graph.sealed.load(Ordering::SeqCst)
+            && !graph.closing.load(Ordering::SeqCst)
+            && self.is_quiescent()
+            && !self.somebody_holds()
+    }
+
+    /// Nothing runs and nothing is runnable, as far as this thread can see while it waits.
+    pub(crate) fn is_quiescent(&self) -> bool {
+        if self.blocked.any_ready() || (self.one_thread && !self.serial.is_quiet()) {
+            return false;
+        }
+        if !self.one_thread && self.queues.has_any_work() {
+            return false;
+        }
+        if self.callers_run {
+            // This thread sits in the only slot, or nobody does.
+            return seat::slot_in(self).is_some() || !self.caller_seat.lock().taken;
+        }
+        self.workers_sleep()
+    }
+
+    /// Whether every worker sleeps, but for this thread and an opener outside of norn.
+    pub(crate) fn workers_sleep(&self) -> bool {
+        let own = usize::from(seat::slot_in(self).is_some());
+        let opener_away = usize::from(own == 0 && self.opener_idle.load(Ordering::SeqCst));
+        self.sleep.sleeping() + own + opener_away >= self.queues.slots.len()
+    }
+
+    /// Whether workers run something or are about to. (Tasks for the opener do not count: they wait for it.)
+    pub(crate) fn workers_are_busy(&self) -> bool {
+        self.blocked.any_ready()
+            || self.queues.has_work_for_workers(seat::slot_in(self))
+            || !self.workers_sleep()
+    }
+
+    pub(crate) fn stuck_error(&self) -> Error {
+        Error::new(
+            NORN_E_DEADLOCK,
+            format!("nothing can run any more: {}", self.blocked_summary()),
+        )
+    }
+
     /// Whether a body that has ended waits for holds of somebody outside (not for its children).
     pub(crate) fn somebody_holds(&self) -> bool {
         let graph = self.graph();

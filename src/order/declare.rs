@@ -1,0 +1,85 @@
+//! Declared tokens and promises, and the binding of a declared token to its task.
+//!
+//! BINDING is set by compare and swap by the one submission that claims the token;
+//! while it is set, a cancel only leaves its flag, and the submission acts on it
+//! when it ends.
+
+use std::sync::atomic::Ordering;
+
+use super::graph::Graph;
+use super::lane::Lane;
+use super::node::{GUARD, flag, kind};
+use super::token::Token;
+use crate::abi::status::{NORN_E_CLOSED, NORN_E_STATE};
+use crate::error::{Error, Result};
+
+impl Graph {
+    /// The binding of a declared token is complete: from now on a cancel acts itself.
+    pub(crate) fn end_binding(&self, lane: &mut Lane, index: u32, held: bool) {
+        let node = self.nodes.get(index);
+        let before = node.clear(flag::BINDING);
+        if before & flag::CANCELLED != 0 {
+            self.cancel_claimed(lane, index);
+        } else if !held && node.pending.fetch_sub(GUARD, Ordering::AcqRel) == GUARD {
+            lane.ripple.arrivals.push(index);
+        }
+    }
+
+    /// Claims a declared token for one task.
+    pub(crate) fn claim_declared(&self, token: Token) -> Result<u32> {
+        let Some((index, node)) = self.live_node(token)? else {
+            return Err(self.cannot_bind(token));
+        };
+        let claimed = node
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
+                (state & kind::MASK == kind::DECLARED
+                    && state & (flag::BINDING | flag::CANCELLED) == 0)
+                    .then_some(state | flag::BINDING)
+            });
+        // The generation cannot move while BINDING is set, but may have before.
+        match claimed {
+            Ok(_) if node.load_successors().generation() == token.generation() => Ok(index),
+            Ok(_) => {
+                node.clear(flag::BINDING);
+                Err(self.cannot_bind(token))
+            }
+            Err(_) => Err(self.cannot_bind(token)),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn cannot_bind(&self, token: Token) -> Error {
+        if let Some(failure) = self.failure_of(token)
+            && failure.cause.status == NORN_E_CLOSED
+        {
+            return Error::new(NORN_E_CLOSED, "task.as was closed");
+        }
+        Error::new(
+            NORN_E_STATE,
+            format!("task.as {:#x} is no declared token without a task", token.0),
+        )
+    }
+
+    pub(crate) fn unclaim_declared(&self, lane: &mut Lane, index: u32) {
+        let before = self.nodes.get(index).clear(flag::BINDING);
+        if before & flag::CANCELLED != 0 {
+            self.cancel_claimed(lane, index);
+        }
+    }
+
+    /// Declares a token whose task comes later, or promises one.
+    pub(crate) fn new_token(
+        &self,
+        lane: &mut Lane,
+        body: u32,
+        node_kind: u32,
+        name: *const core::ffi::c_char,
+    ) -> Result<Token> {
+        self.check_open(body != 0)?;
+        let index = self.take_node(lane, node_kind)?;
+        let node = self.nodes.get(index);
+        node.set_name_priority(name, 0);
+        Ok(node.token(self.id, index))
+    }
+}

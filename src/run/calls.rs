@@ -1,0 +1,330 @@
+//! The calls of the C API that change the graph and do not wait.
+
+use core::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::Ordering;
+
+use super::runtime::Runtime;
+use super::seat;
+use crate::abi::status::NORN_E_INVALID;
+use crate::abi::types::*;
+use crate::error::{Error, Result};
+use crate::order::node::{flag, kind};
+use crate::order::token::Token;
+
+impl Runtime {
+    pub(crate) fn body(&self) -> u32 {
+        seat::body_in(self)
+    }
+
+    /// Checks what the graph cannot: places that only this machine and configuration know.
+    #[inline]
+    pub(crate) fn check_place(&self, task: &norn_task) -> Result<()> {
+        if task.place.kind == NORN_PLACE_ANY {
+            return Ok(());
+        }
+        self.check_place_slow(task.place)
+    }
+
+    #[cold]
+    fn check_place_slow(&self, place: norn_place) -> Result<()> {
+        let unsupported =
+            |text: &'static str| Err(Error::new(crate::abi::status::NORN_E_UNSUPPORTED, text));
+        match place.kind {
+            NORN_PLACE_CPU if place.index == -1 => Ok(()),
+            NORN_PLACE_CPU
+                if place.index >= 0 && (place.index as usize) < self.settings.workers.max(1) =>
+            {
+                Ok(())
+            }
+            NORN_PLACE_CPU => Err(Error::new(
+                NORN_E_INVALID,
+                format!("task.place: there is no worker {}", place.index),
+            )),
+            NORN_PLACE_NUMA
+                if self
+                    .queues
+                    .nodes
+                    .iter()
+                    .any(|(number, _)| *number == place.index) =>
+            {
+                Ok(())
+            }
+            NORN_PLACE_NUMA => Err(Error::new(
+                NORN_E_INVALID,
+                format!("task.place: no worker is on NUMA node {}", place.index),
+            )),
+            NORN_PLACE_OPENER => Ok(()),
+            NORN_PLACE_DEVICE => {
+                unsupported("task.place: this build of norn has no device lowering")
+            }
+            NORN_PLACE_MPI => unsupported("task.place: no world is attached"),
+            kind => Err(Error::new(
+                NORN_E_INVALID,
+                format!("task.place.kind {kind} is none"),
+            )),
+        }
+    }
+
+    /// Submits one task.
+    #[inline]
+    pub(crate) fn submit(
+        &self,
+        task: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+    ) -> Result<norn_token> {
+        self.check_place(task)?;
+        let body = self.body();
+        if self.settings.max_live_tasks != 0 && body == 0 {
+            self.back_pressure();
+        }
+        self.act(|graph, lane| graph.submit(lane, body, task, accesses, after))
+            .map(norn_token::from)
+    }
+
+    /// Starts a batch, which is checked whole before any of it is submitted.
+    pub(crate) fn begin_batch<'a>(&'a self) -> Result<super::batch::Batch<'a>> {
+        self.graph().check_open(self.body() != 0)?;
+        Ok(super::batch::Batch::new(self, self.body()))
+    }
+
+    /// Declares a token.
+    pub(crate) fn declare(&self, name: *const c_char) -> Result<norn_token> {
+        let body = self.body();
+        self.act(|graph, lane| graph.new_token(lane, body, kind::DECLARED, name))
+            .map(norn_token::from)
+    }
+
+    /// Promises a token.
+    pub(crate) fn promise(&self, name: *const c_char) -> Result<norn_token> {
+        let body = self.body();
+        self.act(|graph, lane| graph.new_token(lane, body, kind::PROMISE, name))
+            .map(norn_token::from)
+    }
+
+    /// Keeps a promise.
+    pub(crate) fn fulfill(&self, promise: norn_token) -> Result<()> {
+        self.complete_promise(promise, None)
+    }
+
+    /// Breaks a promise.
+    pub(crate) fn fail_promise(
+        &self,
+        promise: norn_token,
+        code: i32,
+        message: Option<&CStr>,
+    ) -> Result<()> {
+        if code == 0 {
+            return Err(Error::new(NORN_E_INVALID, "code is 0, which means success"));
+        }
+        let text = message
+            .map(|text| text.to_string_lossy())
+            .unwrap_or_default();
+        self.complete_promise(promise, Some((code, &text)))
+    }
+
+    fn complete_promise(&self, promise: norn_token, failure: Option<(i32, &str)>) -> Result<()> {
+        let token = Token::from(promise);
+        if token.is_zero() {
+            return Err(Error::new(NORN_E_INVALID, "the promise is {0}"));
+        }
+        if self.one_thread && self.body() == 0 && self.running.load(Ordering::Acquire) > 0 {
+            // From outside, while a body runs: delivered when nothing is runnable, so that the order
+            // does not depend on when it came.
+            return self.defer_promise(token, failure);
+        }
+        self.act(|graph, lane| graph.keep_promise(lane, token, failure))
+    }
+
+    fn defer_promise(&self, token: Token, failure: Option<(i32, &str)>) -> Result<()> {
+        match self.graph().live_node(token)? {
+            Some((_, node)) if node.kind() == kind::PROMISE => {}
+            Some(_) => {
+                return Err(Error::new(
+                    NORN_E_INVALID,
+                    format!("token {:#x} is no promise", token.0),
+                ));
+            }
+            None => {
+                return Err(Error::new(
+                    crate::abi::status::NORN_E_STATE,
+                    "a promise is kept or broken once",
+                ));
+            }
+        }
+        if self.serial.is_deferred(token) {
+            return Err(Error::new(
+                crate::abi::status::NORN_E_STATE,
+                "a promise is kept or broken once",
+            ));
+        }
+        self.serial
+            .defer(token, failure.map(|(code, text)| (code, text.into())));
+        self.sleep.wake_one();
+        self.wake_watchers();
+        Ok(())
+    }
+
+    /// Delivers one kept completion, in a one-thread mode with nothing runnable.
+    pub(crate) fn deliver_external(&self) -> bool {
+        let Some((token, failure)) = self.serial.take_external() else {
+            return false;
+        };
+        // A promise cancelled meanwhile is complete; the late keeping changes nothing.
+        let _ = self.act(|graph, lane| {
+            graph.keep_promise(
+                lane,
+                token,
+                failure.as_ref().map(|(code, text)| (*code, &**text)),
+            )
+        });
+        true
+    }
+
+    /// Adds an edge.
+    pub(crate) fn edge(&self, before: norn_token, after: norn_token) -> Result<()> {
+        self.act(|graph, lane| graph.edge(lane, before.into(), after.into()))
+    }
+
+    /// Starts a held task.
+    pub(crate) fn start(&self, token: norn_token) -> Result<()> {
+        self.act(|graph, lane| graph.start(lane, token.into()))
+    }
+
+    /// Cancels.
+    pub(crate) fn cancel(&self, token: norn_token) -> Result<()> {
+        self.act(|graph, lane| graph.cancel(lane, token.into()))
+    }
+
+    /// Takes holds off a task.
+    pub(crate) fn unhold(&self, token: norn_token, holds: u32) -> Result<()> {
+        self.act(|graph, lane| graph.unhold(lane, token.into(), holds))
+    }
+
+    /// Whether a token is complete.
+    pub(crate) fn test(&self, token: norn_token) -> Result<bool> {
+        self.graph()
+            .live_node(token.into())
+            .map(|live| live.is_none())
+    }
+
+    /// Calls back on completion.
+    pub(crate) fn on_complete(
+        &self,
+        token: norn_token,
+        call: unsafe extern "C" fn(*mut c_void, norn_token, i32),
+        argument: *mut c_void,
+    ) -> Result<()> {
+        self.act(|graph, lane| {
+            graph.new_callback(lane, token.into(), Some(call), argument as usize)
+        })
+    }
+
+    /// Opens a group.
+    pub(crate) fn group_open(
+        &self,
+        name: *const c_char,
+        parent: norn_group,
+    ) -> Result<(norn_group, norn_token)> {
+        let body = self.body();
+        self.act(|graph, lane| graph.open_group(lane, body, name, parent.id))
+            .map(|(group, done)| (norn_group { id: group }, done.into()))
+    }
+
+    /// Closes a group.
+    pub(crate) fn group_close(&self, group: norn_group) -> Result<()> {
+        self.act(|graph, lane| graph.close_group(lane, group.id))
+    }
+
+    /// Refuses further work from outside.
+    pub(crate) fn seal(&self) -> Result<()> {
+        self.graph().sealed.store(true, Ordering::SeqCst);
+        self.sleep.wake_all();
+        for thread in self.watchers.lock().iter() {
+            thread.unpark();
+        }
+        Ok(())
+    }
+
+    /// Keeps a copy of a name for the runtime's life.
+    pub(crate) fn intern(&self, text: &CStr) -> *const c_char {
+        let mut names = self.names.lock();
+        if !names.contains(text) {
+            names.insert(text.to_owned());
+        }
+        // The characters of a CString do not move when the set grows.
+        names.get(text).map_or(c"".as_ptr(), |name| name.as_ptr())
+    }
+
+    // ----- data -----
+
+    /// # Safety
+    /// The name is NULL or zero-terminated.
+    pub(crate) unsafe fn data_register(&self, desc: &norn_data_desc) -> Result<norn_data> {
+        // SAFETY: passed on.
+        self.act(|graph, lane| unsafe { graph.register(lane, desc) })
+    }
+
+    /// # Safety
+    /// The name is NULL or zero-terminated.
+    pub(crate) unsafe fn data_alloc(&self, desc: &norn_data_desc) -> Result<norn_data> {
+        // SAFETY: passed on.
+        self.act(|graph, lane| unsafe { graph.allocate(lane, desc) })
+    }
+
+    /// Splits a datum.
+    pub(crate) fn data_split(
+        &self,
+        data: norn_data,
+        pieces: &[norn_piece],
+    ) -> Result<Vec<norn_data>> {
+        self.act(|graph, lane| graph.split(lane, data, pieces))
+    }
+
+    /// Joins the pieces of a datum.
+    pub(crate) fn data_join(&self, data: norn_data) -> Result<()> {
+        self.act(|graph, lane| graph.join(lane, data))
+    }
+
+    /// Address of a datum, or of the calling body's private copy.
+    pub(crate) fn data_pointer(&self, data: norn_data) -> Result<(*mut c_void, u64)> {
+        let (index, address, bytes) = self.graph().pointer(data)?;
+        let body = self.body();
+        if body != 0
+            && let Some(copy) = self.private_copy(body, index)
+        {
+            return Ok((copy, bytes));
+        }
+        Ok((address as *mut c_void, bytes))
+    }
+
+    fn private_copy(&self, body: u32, datum: u32) -> Option<*mut c_void> {
+        let node = self.graph().nodes.get(body);
+        if !node.has(flag::REDUCES) {
+            return None;
+        }
+        let annex = self.graph().annex(node)?;
+        // SAFETY: the running body owns its annex, and this is its thread.
+        let copies = &mut unsafe { annex.body() }.copies;
+        let copy = copies.iter_mut().find(|copy| copy.datum == datum)?;
+        copy.memory
+            .as_mut()
+            .map(|memory| memory.as_mut_ptr().cast())
+    }
+
+    /// Reserves places.
+    pub(crate) fn reserve(&self, accesses: &[norn_access]) -> Result<Vec<u64>> {
+        let body = self.body();
+        self.act(|graph, lane| graph.reserve(lane, body, accesses))
+    }
+
+    /// Gives a reserved place up.
+    pub(crate) fn reserve_abandon(&self, slot: u64) -> Result<()> {
+        self.act(|graph, lane| graph.abandon_slot(lane, Token(slot)))
+    }
+
+    /// Ends a hold.
+    pub(crate) fn data_release(&self, hold: norn_token) -> Result<()> {
+        self.act(|graph, lane| graph.release_hold(lane, hold.into()))
+    }
+}

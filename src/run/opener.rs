@@ -1,0 +1,123 @@
+//! The opener as a worker (`NORN_CALLER_WORKS`), and tasks that run on the opener.
+//!
+//! The opener keeps a slot between its waits, so that what it submits goes to
+//! that slot's queue without a lock. Inside a wait it works like any worker, and
+//! may lose the slot to a body that was blocked; another comes back when one is free.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::blocked::Grant;
+use super::runtime::Runtime;
+use super::seat;
+use super::wait::{Watching, park_until, timed_out};
+use crate::error::Result;
+
+impl Runtime {
+    /// Runs an OPENER task on the opener, which sits in no slot.
+    pub(crate) fn run_opener_task(&self, node: u32) {
+        let before = self.graph().nodes.get(node).load_state();
+        if self.begin(node, before) == crate::order::body::Begin::Run {
+            self.run_body(seat::slot_in(self), node, 0);
+        }
+    }
+
+    /// The opener works, in a slot that it keeps between its waits.
+    pub(crate) fn wait_as_worker(
+        &self,
+        deadline: Option<Instant>,
+        done: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        self.opener_idle.store(false, Ordering::SeqCst);
+        self.gang.opener_comes();
+        let _watching = Watching::new(self, true);
+        let grant = Grant::new();
+        grant.expect_here();
+        let mut waits_for_slot = false;
+        // Only what was lent before this call: in here the opener lends itself.
+        let mut may_be_lent = true;
+        let waited = loop {
+            if done() {
+                break Ok(());
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break Err(timed_out());
+            }
+            let Some(slot) = seat::slot_in(self) else {
+                // The slot went to a body that was blocked; another comes when a worker has one to spare.
+                if !waits_for_slot {
+                    waits_for_slot = true;
+                    self.make_ready(grant.clone());
+                }
+                if let Some(slot) = grant.take() {
+                    waits_for_slot = false;
+                    seat::settle_in(self, slot);
+                } else if let Some(node) = self.queues.opener.pop() {
+                    self.run_opener_task(node);
+                } else if self.is_stuck() {
+                    break if done() {
+                        Ok(())
+                    } else {
+                        Err(self.stuck_error())
+                    };
+                } else {
+                    park_until(deadline);
+                }
+                continue;
+            };
+            if self.blocked.any_ready() && self.blocked.resume_one(slot) {
+                seat::stand();
+                continue;
+            }
+            if self.gang.wants() {
+                self.gang.lend();
+                continue;
+            }
+            if let Some(node) = self.queues.opener.pop() {
+                self.run_opener_task(node);
+                continue;
+            }
+            if may_be_lent {
+                if self.gang.holds_opener() {
+                    park_until(deadline);
+                    continue;
+                }
+                may_be_lent = false;
+            }
+            if let Some(node) = self.next_task(slot) {
+                self.run_task(slot, node);
+                continue;
+            }
+            if self.is_stuck() {
+                break if done() {
+                    Ok(())
+                } else {
+                    Err(self.stuck_error())
+                };
+            }
+            let wake = || done() || !self.queues.opener.is_empty() || self.may_be_stuck();
+            self.search(slot, deadline, &wake);
+        };
+        if waits_for_slot && !self.blocked.withdraw(&grant) {
+            // A slot is on its way and must not be lost.
+            let slot = loop {
+                match grant.take() {
+                    Some(slot) => break slot,
+                    None => std::thread::park_timeout(Duration::from_millis(1)),
+                }
+            };
+            seat::settle_in(self, slot);
+        }
+        self.leave_slot_idle();
+        waited
+    }
+
+    /// The opener goes outside with the slot it holds.
+    pub(crate) fn leave_slot_idle(&self) {
+        let holds_slot = seat::slot_in(self).is_some();
+        self.opener_idle.store(holds_slot, Ordering::SeqCst);
+        if holds_slot {
+            self.gang.opener_goes();
+        }
+    }
+}
