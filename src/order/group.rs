@@ -60,7 +60,11 @@ impl Groups {
     pub(crate) fn resolve(&self, runtime: u32, handle: u64) -> Result<u32> {
         let parts = Token(handle);
         match self.groups.get(parts.index() as usize) {
-            Some(group) if parts.runtime() == runtime && group.generation == parts.generation() => {
+            Some(group)
+                if handle != 0
+                    && parts.runtime() == runtime
+                    && group.generation == parts.generation() =>
+            {
                 if group.live {
                     Ok(parts.index())
                 } else {

@@ -8,7 +8,7 @@ use super::config::Settings;
 use super::home;
 use super::runtime::Runtime;
 use super::seat;
-use super::wait::{Watching, deadline_of};
+use super::wait::{Goal, Watching, deadline_of};
 use super::{asymmetric, environment, fork};
 use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE, NORN_E_TIMEOUT, NORN_E_VERSION};
 use crate::abi::types::*;
@@ -214,7 +214,13 @@ impl Runtime {
                 return Err(Error::new(NORN_E_TIMEOUT, "work is left"));
             }
         } else {
-            self.wait_outside(deadline, &combined)?;
+            self.wait_outside(
+                deadline,
+                Goal {
+                    reached: &combined,
+                    dear: true,
+                },
+            )?;
         }
         self.home.let_changes_end();
         Ok(())
@@ -240,7 +246,11 @@ impl Runtime {
         let over = || self.live_tasks() == 0 && !self.combining() && self.blocked.count() == 0;
         loop {
             let quiet = || over() || (self.is_quiescent() && !self.is_somebody_inside());
-            let waited = self.wait_outside(deadline, &quiet);
+            let goal = Goal {
+                reached: &quiet,
+                dear: true,
+            };
+            let waited = self.wait_outside(deadline, goal);
             if let Err(error) = waited {
                 graph.closing.store(false, Ordering::SeqCst);
                 return Err(error);
@@ -282,8 +292,13 @@ impl Runtime {
         if self.callers_run || (self.settings.submit_helps && self.is_opener()) {
             // Nobody else runs bodies. Without leave to run them here, waiting would be for ever.
             if self.settings.submit_helps {
-                let _ =
-                    self.wait_outside(None, &|| self.live_tasks() <= room || self.is_quiescent());
+                let _ = self.wait_outside(
+                    None,
+                    Goal {
+                        reached: &|| self.live_tasks() <= room || self.is_quiescent(),
+                        dear: false,
+                    },
+                );
             }
             return;
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::blocked::Grant;
 use super::runtime::Runtime;
 use super::seat;
-use super::wait::{Watching, park_until, timed_out};
+use super::wait::{Goal, Watching, park_until, timed_out};
 use crate::error::Result;
 
 impl Runtime {
@@ -23,11 +23,9 @@ impl Runtime {
     }
 
     /// The opener works, in a slot that it keeps between its waits.
-    pub(crate) fn wait_as_worker(
-        &self,
-        deadline: Option<Instant>,
-        done: &dyn Fn() -> bool,
-    ) -> Result<()> {
+    pub(crate) fn wait_as_worker(&self, deadline: Option<Instant>, goal: Goal<'_>) -> Result<()> {
+        let done = goal.reached;
+        let mut bodies = 0u32;
         self.opener_idle.store(false, Ordering::SeqCst);
         self.gang.opener_comes();
         let _watching = Watching::new(self, true);
@@ -37,13 +35,14 @@ impl Runtime {
         // Only what was lent before this call: in here the opener lends itself.
         let mut may_be_lent = true;
         let waited = loop {
-            if done() {
+            if goal.reached_after(bodies) {
                 break Ok(());
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break Err(timed_out());
             }
             let Some(slot) = seat::slot_in(self) else {
+                bodies = 0;
                 // The slot went to a body that was blocked; another comes when a worker has one to spare.
                 if !waits_for_slot {
                     waits_for_slot = true;
@@ -86,7 +85,12 @@ impl Runtime {
             }
             if let Some(node) = self.next_task(slot) {
                 self.run_task(slot, node);
+                bodies = bodies.wrapping_add(1);
                 continue;
+            }
+            bodies = 0;
+            if goal.dear && done() {
+                break Ok(());
             }
             if self.is_stuck() {
                 break if done() {

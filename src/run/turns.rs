@@ -14,16 +14,13 @@ use std::time::Instant;
 
 use super::runtime::{CallerSeat, Runtime};
 use super::seat;
-use super::wait::{CountedWait, Watching, park_until, timed_out};
+use super::wait::{CountedWait, Goal, Watching, park_until, timed_out};
 use crate::error::Result;
 
 impl Runtime {
     /// Takes turns in the callers' slot.
-    pub(crate) fn wait_as_caller(
-        &self,
-        deadline: Option<Instant>,
-        done: &dyn Fn() -> bool,
-    ) -> Result<()> {
+    pub(crate) fn wait_as_caller(&self, deadline: Option<Instant>, goal: Goal<'_>) -> Result<()> {
+        let done = goal.reached;
         self.callers_inside.fetch_add(1, Ordering::SeqCst);
         let _watching = Watching::new(self, true);
         let waited = loop {
@@ -41,7 +38,7 @@ impl Runtime {
                 }
                 continue;
             }
-            let ended = self.sit_as_caller(deadline, done);
+            let ended = self.sit_as_caller(deadline, goal);
             if let Some(ended) = ended {
                 break ended;
             }
@@ -55,22 +52,29 @@ impl Runtime {
     pub(crate) fn sit_as_caller(
         &self,
         deadline: Option<Instant>,
-        done: &dyn Fn() -> bool,
+        goal: Goal<'_>,
     ) -> Option<Result<()>> {
+        let done = goal.reached;
+        let mut bodies = 0u32;
         let saved = seat::sit(self, 0);
         let ended = loop {
             if self.blocked.any_ready() && self.blocked.resume_one(0) {
                 seat::restore(saved);
                 return None;
             }
-            if done() {
+            if goal.reached_after(bodies) {
                 break Ok(());
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break Err(timed_out());
             }
             if self.run_one(0) {
+                bodies = bodies.wrapping_add(1);
                 continue;
+            }
+            bodies = 0;
+            if goal.dear && done() {
+                break Ok(());
             }
             if self.opener_needs_seat(&self.caller_seat.lock()) {
                 seat::restore(saved);

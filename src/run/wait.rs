@@ -22,6 +22,24 @@ use crate::order::node::{flag, kind};
 use crate::order::observers::Notify;
 use crate::order::token::Token;
 
+/// What a wait is for.
+#[derive(Clone, Copy)]
+pub(crate) struct Goal<'a> {
+    /// Whether it is reached.
+    pub(crate) reached: &'a dyn Fn() -> bool,
+    /// Whether that takes long to find out, so that a thread that runs bodies meanwhile asks once in 64 and when
+    /// it finds nothing to run.
+    pub(crate) dear: bool,
+}
+
+impl Goal<'_> {
+    /// Whether it is reached, after `bodies` bodies since the thread last found nothing to run.
+    #[inline(always)]
+    pub(crate) fn reached_after(&self, bodies: u32) -> bool {
+        (!self.dear || bodies.is_multiple_of(64)) && (self.reached)()
+    }
+}
+
 /// Wakes an application thread.
 struct Waker(StdThread);
 
@@ -158,7 +176,11 @@ impl Runtime {
         }
         let waker: Arc<dyn Notify> = Arc::new(Waker(std::thread::current()));
         self.observe(tokens, &waker);
-        let waited = self.wait_outside(deadline, done);
+        let goal = Goal {
+            reached: done,
+            dear: tokens.len() > 1,
+        };
+        let waited = self.wait_outside(deadline, goal);
         for token in tokens {
             self.graph().observers.leave(*token, &waker);
         }
@@ -277,18 +299,15 @@ impl Runtime {
     // ----- application threads -----
 
     /// Waits outside any body until `done`; somebody unparks this thread when that may have changed.
-    pub(crate) fn wait_outside(
-        &self,
-        deadline: Option<Instant>,
-        done: &dyn Fn() -> bool,
-    ) -> Result<()> {
+    pub(crate) fn wait_outside(&self, deadline: Option<Instant>, goal: Goal<'_>) -> Result<()> {
+        let done = goal.reached;
         let _counted = CountedWait::new(self);
         if self.callers_run {
-            return self.wait_as_caller(deadline, done);
+            return self.wait_as_caller(deadline, goal);
         }
         let is_opener = self.is_opener();
         if is_opener && self.settings.caller_works {
-            return self.wait_as_worker(deadline, done);
+            return self.wait_as_worker(deadline, goal);
         }
         let mut watching = Watching::new(self, is_opener);
         loop {
