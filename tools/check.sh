@@ -56,7 +56,8 @@ finish() {
 
 # A project of its own, built against the installed copy, and its tests.
 external() {
-    cmake -S "$1" -B "$2" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$PWD/$build/prefix" \
+    # A project without C++ does not look at its flags; that is no news.
+    cmake --no-warn-unused-cli -S "$1" -B "$2" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$PWD/$build/prefix" \
         -DCMAKE_C_FLAGS="$strict" -DCMAKE_CXX_FLAGS="$strict" || return
     cmake --build "$2" --parallel 2 || return
     (cd "$2" && ctest --output-on-failure --parallel 2 --timeout 300)
@@ -69,6 +70,7 @@ rust_tests() { CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-
 # The language itself is beyond clippy's incompatible_msrv lint, so the oldest
 # compiler that Cargo.toml promises has the last word where it is installed.
 oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+rustup run "$oldest" cargo --version >/dev/null 2>&1 || oldest=$oldest.0 # rustup knows it by either name
 oldest_rust() { rustup run "$oldest" cargo check --locked --target-dir target/oldest; }
 
 step setup tools/setup.sh || finish

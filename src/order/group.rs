@@ -61,7 +61,7 @@ impl Groups {
         let parts = Token(handle);
         match self.groups.get(parts.index() as usize) {
             Some(group)
-                if handle != 0
+                if parts.generation() != 0
                     && parts.runtime() == runtime
                     && group.generation == parts.generation() =>
             {

@@ -29,6 +29,7 @@ mod show;
 mod shrink;
 mod tasks;
 mod timeline;
+mod verdict;
 mod watch;
 
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -41,7 +42,7 @@ use program::Program;
 use timeline::Tree;
 
 /// Graphs of a normal run, each in about five setups.
-const GRAPHS: u64 = 1200;
+const GRAPHS: u64 = 5000;
 
 /// What the environment asks for. norn refuses `NORN_*` variables that it does not know, so they are taken out.
 struct Wishes {

@@ -31,7 +31,6 @@ impl Oracle<'_> {
             | Op::Promise(_)
             | Op::Edge(..)
             | Op::Split(_)
-            | Op::Join(_)
             | Op::Progress
             | Op::Await(_) => {}
             Op::Reserve(slots) => {
@@ -59,6 +58,14 @@ impl Oracle<'_> {
                 self.check.push(*task);
             }
             Op::Drain => self.lines.drain(),
+            Op::Join(split) => {
+                let handle = &self.program.handles[self.program.splits[*split].data];
+                let (root, words) = (handle.root, handle.words.clone());
+                let gate = self
+                    .lines
+                    .place(None, root, words, Mode::ReadWrite, Owner::Gate, false);
+                self.gates.push(gate);
+            }
             Op::Cancel(Token::Task(task)) => self.cancel(*task),
             Op::Cancel(Token::Group(group)) => {
                 self.groups[*group].2.insert(Token::Group(*group));

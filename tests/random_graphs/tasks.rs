@@ -370,8 +370,9 @@ impl Generator {
                 });
                 at += length;
             }
-            // What no piece covers still belongs to the parent.
-            if pieces.len() > 2 && self.chance(20) {
+            // What no piece covers is in no datum for a while, so it would not say whether it is failed.
+            let well = !self.features.failures && !self.features.cancels;
+            if pieces.len() > 2 && well && self.chance(30) {
                 pieces.remove(1);
             }
         }

@@ -17,6 +17,8 @@ pub enum Owner {
     Hold(usize),
     /// Reserved and not yet filled.
     Slot(usize),
+    /// Where pieces are joined: comes after all of them, has no body.
+    Gate,
     /// The first writer of an unwritten datum, not yet known.
     First,
 }
