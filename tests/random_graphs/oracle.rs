@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::program::{Mode, Op, Program, Step, Token, mix};
+use crate::program::{Mode, Op, Program, Token, mix};
 use crate::timeline::{Causes, Ending, State, Timelines, Tree};
 
 /// How something ended.
