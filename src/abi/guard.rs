@@ -243,3 +243,76 @@ sized! {
     norn_self_info since cancelled: i32;
     norn_runtime_stats since mode: i32;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last_text() -> String {
+        // SAFETY: `last_error` gives a zero-terminated text of this thread.
+        unsafe { CStr::from_ptr(last_error()) }
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    #[test]
+    fn a_panic_becomes_a_status_and_a_text() {
+        let status = guard(|| panic!("planted {}", 7));
+        assert_eq!(status, NORN_E_INTERNAL);
+        assert!(last_text().contains("planted 7"), "{}", last_text());
+    }
+
+    #[test]
+    fn a_panic_while_the_graph_changes_poisons_the_runtime_and_close_still_works() {
+        let config = super::super::types::norn_config {
+            struct_size: size_of::<super::super::types::norn_config>(),
+            // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+            ..unsafe { core::mem::zeroed() }
+        };
+        // SAFETY: no strings, no callbacks.
+        let rt = unsafe { super::super::handle::open(0, Some(config)) }.unwrap();
+        let status = guard(|| {
+            super::super::handle::runtime(rt)?.act(|_, _| panic!("planted in the core"));
+            Ok(())
+        });
+        assert_eq!(status, NORN_E_INTERNAL);
+        // SAFETY: the handle is good; nothing else uses it.
+        unsafe {
+            assert_eq!(super::super::runtime::norn_seal(rt), NORN_E_INTERNAL);
+            assert_eq!(super::super::runtime::norn_close(rt), NORN_OK);
+        }
+    }
+
+    #[test]
+    fn a_smaller_structure_is_filled_up_with_zeros_and_a_larger_one_must_be_zero_there() {
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct Grown {
+            struct_size: usize,
+            first: u64,
+            second: u64,
+        }
+        // SAFETY: begins with its size; integers only.
+        unsafe impl Sized0 for Grown {
+            const FIRST_SIZE: usize = 16;
+            const NAME: &'static str = "grown";
+        }
+        let mut value = Grown {
+            struct_size: 16,
+            first: 5,
+            second: 9,
+        };
+        // SAFETY: the structure has at least as many bytes as it says.
+        let read_back = unsafe { read(&raw const value) }.unwrap();
+        assert_eq!((read_back.first, read_back.second), (5, 0));
+        value.struct_size = 8;
+        // SAFETY: as above.
+        assert!(unsafe { read(&raw const value) }.is_err());
+        let larger = [24 + 8, 5, 9, 0u64];
+        // SAFETY: 32 bytes, as it says.
+        assert!(unsafe { read(larger.as_ptr().cast::<Grown>()) }.is_ok());
+        let unknown = [24 + 8, 5, 9, 1u64];
+        // SAFETY: as above.
+        assert!(unsafe { read(unknown.as_ptr().cast::<Grown>()) }.is_err());
+    }
+}

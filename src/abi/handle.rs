@@ -8,10 +8,12 @@ use crate::run::home;
 use crate::run::runtime::Runtime;
 use crate::run::seat;
 
-/// The runtime behind a handle.
+/// The runtime behind a handle, unless a defect was caught in it before.
 #[inline(always)]
 pub(crate) fn runtime(rt: *mut norn_runtime) -> Result<&'static Runtime> {
-    home::resolve(rt)
+    let runtime = home::resolve(rt)?;
+    runtime.check_sound()?;
+    Ok(runtime)
 }
 
 /// # Safety

@@ -87,4 +87,6 @@ pub(crate) struct Lane {
     pub(crate) worker: i32,
     /// Bodies run, to sample one in 64.
     pub(crate) bodies: u32,
+    /// Times tasks were made runnable, to sample one in 64.
+    pub(crate) schedules: u32,
 }

@@ -179,7 +179,6 @@ impl Runtime {
 
     /// `norn_drain`.
     pub(crate) fn drain(&self, timeout_ns: i64) -> Result<()> {
-        self.check_sound()?;
         self.refuse_in_body("draining")?;
         let deadline = deadline_of(timeout_ns);
         let _turn = match deadline {

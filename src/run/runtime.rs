@@ -207,6 +207,10 @@ impl Runtime {
     #[inline]
     fn schedule(&self, lane: &mut Lane, slot: Option<usize>) {
         let mut runnable = core::mem::take(&mut lane.ripple.runnable);
+        lane.schedules = lane.schedules.wrapping_add(1);
+        if lane.schedules.is_multiple_of(64) {
+            self.sample_from_here(runnable[0]);
+        }
         if self.one_thread {
             // The list was walked from the last successor to the first.
             for node in runnable.drain(..).rev() {
@@ -224,6 +228,15 @@ impl Runtime {
         }
         lane.ripple.runnable = runnable;
         self.sleep.work_added();
+    }
+
+    /// Times how long a task that has just become runnable waits for its start; one task at a time.
+    #[cold]
+    fn sample_from_here(&self, node: u32) {
+        if self.sampled_node.load(Ordering::Relaxed) == 0 {
+            self.sampled_since.store(self.now_ns(), Ordering::Relaxed);
+            self.sampled_node.store(node, Ordering::Release);
+        }
     }
 
     fn schedule_serial(&self, node: u32) {
@@ -328,12 +341,10 @@ impl Runtime {
     }
 
     /// Refuses to go on after a defect.
+    #[inline(always)]
     pub(crate) fn check_sound(&self) -> Result<()> {
         if self.poisoned.load(Ordering::Relaxed) {
-            return Err(Error::new(
-                NORN_E_INTERNAL,
-                "a defect in norn was caught before; only norn_close remains useful",
-            ));
+            return Err(unsound());
         }
         Ok(())
     }
@@ -362,4 +373,12 @@ impl Drop for PoisonOnPanic<'_> {
         self.0.poisoned.store(true, Ordering::Relaxed);
         self.0.wake_watchers();
     }
+}
+
+#[cold]
+fn unsound() -> Error {
+    Error::new(
+        NORN_E_INTERNAL,
+        "a defect in norn was caught before; only norn_close remains useful",
+    )
 }

@@ -151,7 +151,6 @@ impl Runtime {
 
     /// `norn_progress`.
     pub(crate) fn progress(&self) -> Result<()> {
-        self.check_sound()?;
         self.progress_once();
         Ok(())
     }

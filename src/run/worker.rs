@@ -313,10 +313,10 @@ impl Runtime {
         // SAFETY: the thread sits in the slot, and nothing else uses the lane at this moment.
         let lane = unsafe { &mut **self.queues.slots[slot].lane.get() };
         lane.bodies = lane.bodies.wrapping_add(1);
+        if self.sampled_node.load(Ordering::Relaxed) == node {
+            self.sample_wait(lane, node);
+        }
         if !lane.bodies.is_multiple_of(LOOK_EVERY) {
-            if self.sampled_node.load(Ordering::Relaxed) == node {
-                self.sample_wait(lane, node);
-            }
             return None;
         }
         self.wake_watchers();
