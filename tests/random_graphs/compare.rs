@@ -34,6 +34,9 @@ pub fn tokens(context: &Context, expected: &Expected) {
         .enumerate()
         .filter(|(_, end)| end.end != End::Absent)
     {
+        if !context.has(Token::Task(task)) {
+            continue;
+        }
         let record = record(context, Token::Task(task));
         if let Some(Err(text)) = record.map(|info| task_record(context, task, end, &info)) {
             context.complain(format!("t{task}: {text}"));

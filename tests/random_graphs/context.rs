@@ -199,12 +199,14 @@ impl Context {
         norn_token { id }
     }
 
-    /// Whether the program still has this promise or group: a shrunk one may not.
+    /// Whether there is such a token: a shrunk program may have lost a promise or group, and a nested task
+    /// may wrongly not have been submitted.
     pub fn has(&self, token: Token) -> bool {
         match token {
             Token::Promise(promise) => self.promises[promise].load(Acquire) != 0,
             Token::Group(group) => self.dones[group].load(Acquire) != 0,
-            _ => true,
+            Token::Task(task) => self.tasks[task].token.load(Acquire) != 0,
+            Token::Zero => true,
         }
     }
 
