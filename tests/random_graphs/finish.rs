@@ -1,7 +1,5 @@
 //! The end of a run: waits for the rest and looks at every token and datum.
 
-use std::sync::atomic::Ordering::*;
-
 use norn::abi::data::*;
 use norn::abi::runtime::*;
 use norn::abi::status::*;
