@@ -39,6 +39,8 @@ pub(crate) struct AnnexBody {
     pub(crate) cpus: i32,
     pub(crate) copied_argument: [u64; 8],
     pub(crate) more: Vec<MoreAccess>,
+    /// Places made together with this one.
+    pub(crate) siblings: Vec<u32>,
     /// Reserved places that this task fills.
     pub(crate) fills: Vec<u32>,
     pub(crate) copies: Vec<PrivateCopy>,
@@ -124,6 +126,7 @@ impl Annex {
             if let Some(body) = &mut *self.body.get() {
                 body.more.clear();
                 body.fills.clear();
+                body.siblings.clear();
                 body.copies.clear();
                 body.fallbacks.clear();
                 body.reduction = None;

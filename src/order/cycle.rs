@@ -193,12 +193,31 @@ impl Graph {
         self.dependants(place, into);
     }
 
-    /// Refuses a task that would wait for what waits for it: because it binds a declared token (`bound`), or
-    /// because it fills reserved places. The accesses are in `lane.wanted`. Under the placing lock.
+    /// The `done` node of a group, if something waits for it, so that a new member may close a cycle.
+    pub(crate) fn done_if_awaited(&self, group: u32, after: &[norn_token]) -> Option<u32> {
+        if group == 0 {
+            return None;
+        }
+        let done = self.groups.lock().done(group);
+        if done == 0 {
+            return None;
+        }
+        let node = self.nodes.get(done);
+        let word = node.load_successors();
+        let token = Token::new(self.id, done, word.generation());
+        let awaited = word.head() != LinkId::NONE
+            || word.is_observed()
+            || node.annex.load(Ordering::Relaxed) != 0
+            || after.iter().any(|before| Token::from(*before) == token);
+        awaited.then_some(done)
+    }
+
+    /// Refuses a task that would wait for what waits for it: because it binds a declared token or joins a group
+    /// (`late`), or because it fills reserved places. The accesses are in `lane.wanted`. Under the placing lock.
     pub(crate) fn refuse_cycle(
         &self,
         data: &DataTable,
-        bound: Option<u32>,
+        late: Vec<u32>,
         lane: &mut Lane,
         parent: u32,
         after: &[norn_token],
@@ -208,17 +227,16 @@ impl Graph {
             .iter()
             .map(|wanted| wanted.via)
             .filter(|place| *place != 0)
+            .flat_map(|place| self.with_siblings(place))
             .collect();
-        if let Some(index) = bound {
-            let node = self.nodes.get(index);
+        starts.extend(late.into_iter().filter(|index| {
+            let node = self.nodes.get(*index);
             let word = node.load_successors();
-            if word.head() != LinkId::NONE
+            word.head() != LinkId::NONE
                 || word.is_observed()
                 || node.annex.load(Ordering::Relaxed) != 0
-            {
-                starts.push(index);
-            }
-        }
+                || node.kind() == kind::GROUP
+        }));
         if starts.is_empty() {
             return Ok(());
         }

@@ -73,7 +73,7 @@ impl Graph {
                 self.leave_epoch(lane, access.epoch, 0, Ending::Success);
             }
             if access.bits & meta::VIA_PLACE != 0 {
-                self.end_fill_early(lane, node, access.datum);
+                self.end_fill_early(&data, lane, node, access.datum);
             }
         }
         let forget = |timeline: &mut Timeline| {
@@ -183,12 +183,14 @@ impl Graph {
     }
 
     /// Completes the reserved place through which the body accessed a datum.
-    fn end_fill_early(&self, lane: &mut Lane, node: &Node, datum: u32) {
+    fn end_fill_early(&self, data: &DataTable, lane: &mut Lane, node: &Node, datum: u32) {
         if let Some(annex) = self.annex(node) {
             // SAFETY: the running body owns the node.
             unsafe { annex.body() }.fills.retain(|place| {
                 let mut named = false;
-                self.for_each_access(*place, |accessed, _, _| named |= accessed == datum);
+                self.for_each_access(*place, |accessed, _, _| {
+                    named |= data.lies_within(accessed, datum);
+                });
                 if named && self.nodes.get(*place).set(flag::STARTED) & flag::STARTED == 0 {
                     lane.ripple.endings.push((*place, Ending::Success));
                 }

@@ -19,7 +19,7 @@ use super::complete::propagated;
 use super::datum::{DataTable, Wanted, check_mode};
 use super::graph::Graph;
 use super::lane::{Ending, Lane};
-use super::node::{DATA_UNIT, INLINE_SLOTS, Node, flag, kind, meta};
+use super::node::{DATA_UNIT, Node, flag, kind, meta};
 use super::submit::invalid;
 use super::timeline::{Joiner, Room, Run};
 use super::token::Token;
@@ -66,77 +66,86 @@ impl Graph {
         }
         let mut slots = Vec::with_capacity(named.len());
         for (index, mode) in named {
-            let place = self.new_place(&mut data, lane, &[(index, mode)], 0)?;
+            let place = self.new_places(&mut data, lane, &[(index, mode)], 0)?;
             slots.push(self.nodes.get(place).token(self.id, place).0);
         }
         Ok(slots)
     }
 
-    /// Makes one place over several accesses. Under the placing lock.
-    pub(crate) fn new_place(
+    /// Makes places over several accesses, a node for each datum, so that one that fails or is given up says
+    /// nothing about the others. Gives the first, which knows the rest. Under the placing lock.
+    pub(crate) fn new_places(
         &self,
         data: &mut DataTable,
         lane: &mut Lane,
         accesses: &[(u32, u32)],
         flags: u32,
     ) -> Result<u32> {
-        lane.wanted.clear();
+        let mut nodes = Vec::new();
         let mut leaves = Vec::new();
-        let mut overwrites = true;
         for (datum, mode) in accesses {
-            overwrites &= *mode == NORN_WRITE as u32;
-            let mode = if *mode == NORN_WRITE as u32 || self.is_commute_in_order(*mode) {
-                NORN_READ_WRITE as u32
-            } else {
-                *mode
-            };
             leaves.clear();
             data.leaves(*datum, &mut leaves);
             for leaf in &leaves {
-                // The first writer of an unwritten datum may be a hold or a reservation.
-                let kept = data.get(*leaf).unwritten;
-                lane.wanted.push(Wanted {
-                    datum: *leaf,
-                    mode,
-                    via: if mode == NORN_READ as u32 {
-                        0
-                    } else {
-                        kept.index()
-                    },
-                });
+                let named = if nodes.is_empty() { *datum } else { *leaf };
+                nodes.push(self.new_place(data, lane, (named, *leaf), *mode, flags)?);
             }
         }
+        let first = nodes[0];
+        // SAFETY: under the placing lock, and nobody has been told of the places yet.
+        unsafe { self.annex_of(lane, first)?.body() }.siblings = nodes.split_off(1);
+        Ok(first)
+    }
+
+    /// One place for an access to the leaf of `(named, leaf)`.
+    fn new_place(
+        &self,
+        data: &mut DataTable,
+        lane: &mut Lane,
+        (named, leaf): (u32, u32),
+        mode: u32,
+        flags: u32,
+    ) -> Result<u32> {
+        // Links of a place always propagate, and a COMMUTE place keeps its position.
+        let placed = if mode == NORN_READ as u32 {
+            mode
+        } else {
+            NORN_READ_WRITE as u32
+        };
+        // The first writer of an unwritten datum may be a hold or a reservation.
+        let kept = data.get(leaf).unwritten;
+        lane.wanted.clear();
+        lane.wanted.push(Wanted {
+            datum: leaf,
+            mode: placed,
+            via: if mode == NORN_READ as u32 {
+                0
+            } else {
+                kept.index()
+            },
+        });
         let index = self.new_internal(lane, kind::PLACE | flags)?;
         let node = self.nodes.get(index);
-        let slots = lane.wanted.len().min(INLINE_SLOTS);
-        let more = if lane.wanted.len() > INLINE_SLOTS {
-            flag::MORE_ACCESSES
-        } else {
-            0
-        };
-        node.state
-            .fetch_or(Node::slot_bits(slots) | more, Ordering::AcqRel);
+        node.state.fetch_or(Node::slot_bits(1), Ordering::AcqRel);
         self.annex_of(lane, index)?;
-        let first = accesses.first().copied().unwrap_or_default();
-        node.run.store(first.0 as usize, Ordering::Relaxed);
-        let mode = if overwrites {
-            NORN_WRITE as u32
-        } else {
-            first.1
-        };
+        node.run.store(named as usize, Ordering::Relaxed);
         node.argument.store(mode as usize, Ordering::Relaxed);
         self.keep_fallbacks(data, lane, index)?;
         let mut joiner = Joiner::new(self, index);
-        let node_flags = self.take_places(data, lane, &mut joiner, 0)?;
-        if node_flags != 0 {
-            node.set(node_flags);
-        }
+        self.take_places(data, lane, &mut joiner, 0)?;
         joiner.let_go(lane);
         Ok(index)
     }
 
-    fn is_commute_in_order(&self, mode: u32) -> bool {
-        mode == crate::abi::types::NORN_COMMUTE as u32
+    /// A place and those made together with it.
+    pub(crate) fn with_siblings(&self, first: u32) -> Vec<u32> {
+        let mut nodes = vec![first];
+        if let Some(annex) = self.annex(self.nodes.get(first)) {
+            // SAFETY: siblings are set before the place is known and emptied when its node is freed; callers
+            // hold the placing lock or the place itself.
+            nodes.extend_from_slice(&unsafe { annex.body() }.siblings);
+        }
+        nodes
     }
 
     /// Checks a slot named in an access and gives its node.
@@ -180,11 +189,13 @@ impl Graph {
         place: u32,
         mode: u32,
     ) -> Result<()> {
-        // SAFETY: the task is not let go yet, so it is ours.
-        unsafe { self.annex_of(lane, joiner.index)?.body() }
-            .fills
-            .push(place);
-        self.pass_arrival(joiner, place, mode);
+        for node in self.with_siblings(place) {
+            // SAFETY: the task is not let go yet, so it is ours.
+            unsafe { self.annex_of(lane, joiner.index)?.body() }
+                .fills
+                .push(node);
+            self.pass_arrival(joiner, node, mode);
+        }
         Ok(())
     }
 
@@ -234,7 +245,9 @@ impl Graph {
         if state & (flag::FILLED | flag::ABANDONED) != 0 {
             return Err(used());
         }
-        self.abandon_place(&mut data, lane, index);
+        for node in self.with_siblings(index) {
+            self.abandon_place(&mut data, lane, node);
+        }
         Ok(())
     }
 
@@ -381,17 +394,23 @@ impl Graph {
             return Err(used());
         }
         drop(pin);
-        self.forget_hold_of_body(index);
-        lane.ripple.endings.push((index, Ending::Success));
+        for node in self.with_siblings(index) {
+            self.forget_hold_of_body(node);
+            if node == index || self.nodes.get(node).set(flag::STARTED) & flag::STARTED == 0 {
+                lane.ripple.endings.push((node, Ending::Success));
+            }
+        }
         Ok(())
     }
 
     /// As `release_hold`, for a hold that changed nothing: a failed datum stays failed.
-    pub(crate) fn release_hold_keeping_failure(&self, lane: &mut Lane, hold: Token) {
-        let node = self.nodes.get(hold.index());
-        if node.set(flag::STARTED) & flag::STARTED == 0 {
-            let ending = propagated(node.cause.load(Ordering::Relaxed));
-            lane.ripple.endings.push((hold.index(), ending));
+    pub(crate) fn release_hold_keeping_failure(&self, lane: &mut Lane, first: u32) {
+        for index in self.with_siblings(first) {
+            let node = self.nodes.get(index);
+            if node.set(flag::STARTED) & flag::STARTED == 0 {
+                let ending = propagated(node.cause.load(Ordering::Relaxed));
+                lane.ripple.endings.push((index, ending));
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::CString;
+use std::sync::atomic::Ordering;
 
 use super::datum::{DataTable, Extent, find_overlap, unregistered};
 use super::graph::Graph;
@@ -109,7 +110,7 @@ impl Graph {
         let index = data.add(datum, desc.flags & NORN_ALIAS == 0)?;
         data.get_mut(index).timeline.datum = index;
         if desc.flags & NORN_UNWRITTEN != 0 {
-            match self.new_place(&mut data, lane, &[(index, NORN_WRITE as u32)], 0) {
+            match self.new_places(&mut data, lane, &[(index, NORN_WRITE as u32)], 0) {
                 Ok(place) => {
                     data.get_mut(index).unwritten = self.nodes.get(place).token(self.id, place);
                 }
@@ -319,21 +320,17 @@ impl Graph {
         accesses: &[(u32, u32)],
         body: u32,
     ) -> Result<(u32, Token)> {
-        let place = self.new_place(data, lane, accesses, super::node::flag::HOLD)?;
+        let place = self.new_places(data, lane, accesses, super::node::flag::HOLD)?;
         let gate = self.new_internal(lane, super::node::kind::GATE)?;
         let mut joiner = super::timeline::Joiner::new(self, gate);
-        let mode = self
-            .nodes
-            .get(place)
-            .argument
-            .load(std::sync::atomic::Ordering::Relaxed) as u32;
-        self.pass_arrival(&mut joiner, place, mode);
-        if let Some(annex) = self.annex(self.nodes.get(place)) {
-            annex
-                .held_by
-                .store(body, std::sync::atomic::Ordering::Release);
+        for node in self.with_siblings(place) {
+            let mode = self.nodes.get(node).argument.load(Ordering::Relaxed) as u32;
+            self.pass_arrival(&mut joiner, node, mode);
+            if let Some(annex) = self.annex(self.nodes.get(node)) {
+                annex.held_by.store(body, Ordering::Release);
+            }
+            self.note_hold_of_body(body, node);
         }
-        self.note_hold_of_body(body, place);
         let token = joiner.node.token(self.id, gate);
         joiner.let_go(lane);
         Ok((place, token))

@@ -120,8 +120,10 @@ impl Graph {
             0
         };
         self.resolve(&data, lane, parent, accesses)?;
-        if bound.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
-            self.refuse_cycle(&data, bound, lane, parent, after)?;
+        let done = self.done_if_awaited(group, after);
+        if bound.is_some() || done.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
+            let late = [bound, done].into_iter().flatten().collect();
+            self.refuse_cycle(&data, late, lane, parent, after)?;
         }
         let index = self.prepare(lane, body, task, lane.wanted.len(), bound)?;
         let token = self.nodes.get(index).token(self.id, index);

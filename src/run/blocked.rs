@@ -17,6 +17,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 
 use super::runtime::Runtime;
+use super::seat;
 use crate::order::observers::Notify;
 
 /// A slot on its way to a thread.
@@ -279,6 +280,28 @@ impl Runtime {
         self.running.fetch_add(counted, Ordering::SeqCst);
         self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
         resumed
+    }
+
+    /// Lets a spare sit in `slot`, which the calling body holds, while the body waits for another runtime.
+    pub(crate) fn step_aside<R>(&self, slot: usize, wait: impl FnOnce() -> R) -> R {
+        let Some(spare) = self.find_spare() else {
+            // No thread may take the place: the slot stays empty meanwhile.
+            return wait();
+        };
+        self.blocked.blocked.fetch_add(1, Ordering::SeqCst);
+        let counted = i64::from(self.one_thread);
+        self.running.fetch_sub(counted, Ordering::SeqCst);
+        seat::stand();
+        spare.give(Granted::Slot(slot));
+        let result = wait();
+        let grant = Grant::new();
+        self.make_ready(grant.clone());
+        if let Some(slot) = grant.wait() {
+            seat::settle_in(self, slot);
+        }
+        self.running.fetch_add(counted, Ordering::SeqCst);
+        self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
+        result
     }
 
     /// Gives back a spare that was not needed.

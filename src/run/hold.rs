@@ -81,7 +81,9 @@ impl Runtime {
         if waited.is_err() {
             self.act(|graph, lane| {
                 let mut data = graph.data.lock();
-                graph.abandon_place(&mut data, lane, place);
+                for node in graph.with_siblings(place) {
+                    graph.abandon_place(&mut data, lane, node);
+                }
             });
         }
         waited
@@ -111,8 +113,7 @@ impl Runtime {
     fn wait_for_ending(&self, index: u32, place: u32, gate: Token) -> Result<()> {
         match self.wait_for_place(place, gate, -1) {
             Ok(()) => {
-                let token = self.graph().nodes.get(place).token(self.graph().id, place);
-                self.act(|graph, lane| graph.release_hold_keeping_failure(lane, token));
+                self.act(|graph, lane| graph.release_hold_keeping_failure(lane, place));
                 Ok(())
             }
             Err(error) if error.status() == NORN_E_PROPAGATED => Ok(()),

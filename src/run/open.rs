@@ -261,6 +261,14 @@ impl Runtime {
             if over() {
                 return Ok(());
             }
+            if self.is_quiescent() && !self.is_somebody_inside() && !self.somebody_holds() {
+                // What is left waits for itself (a cycle closed through timed waits, say): nobody can end it but us.
+                let before = self.live_tasks();
+                self.act(|graph, lane| graph.cancel_all(lane));
+                if self.live_tasks() < before {
+                    continue;
+                }
+            }
             // Quiet, yet something lives: bodies that have ended and wait for holds, which only somebody
             // outside can take off. Their memory is in use until then, so there is nothing to do but wait.
             self.settings.hooks.log.debug("closing: waiting for holds");

@@ -83,6 +83,17 @@ pub(crate) fn restore(saved: SavedSeat) {
     SEAT.set(saved.0);
 }
 
+/// Another runtime in whose slot this thread sits, with the slot.
+pub(crate) fn slot_elsewhere(runtime: &Runtime) -> Option<(&'static Runtime, usize)> {
+    let seat = SEAT.get();
+    if core::ptr::eq(seat.runtime, runtime) {
+        return None;
+    }
+    // SAFETY: a thread sits in a slot only of a runtime that lives: a close ends all bodies and threads first, and
+    // takes the opener's seat back.
+    unsafe { seat.runtime.as_ref() }.map(|other| (other, seat.slot))
+}
+
 /// The body that this thread runs for `runtime`; 0 for none.
 #[inline(always)]
 pub(crate) fn body_in(runtime: &Runtime) -> u32 {

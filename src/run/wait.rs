@@ -300,6 +300,15 @@ impl Runtime {
 
     /// Waits outside any body until `done`; somebody unparks this thread when that may have changed.
     pub(crate) fn wait_outside(&self, deadline: Option<Instant>, goal: Goal<'_>) -> Result<()> {
+        match seat::slot_elsewhere(self) {
+            Some((other, slot)) if seat::body_in(other) != 0 => {
+                other.step_aside(slot, || self.wait_here(deadline, goal))
+            }
+            _ => self.wait_here(deadline, goal),
+        }
+    }
+
+    fn wait_here(&self, deadline: Option<Instant>, goal: Goal<'_>) -> Result<()> {
         let done = goal.reached;
         let _counted = CountedWait::new(self);
         if self.callers_run {
