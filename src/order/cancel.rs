@@ -27,11 +27,13 @@ use std::sync::atomic::Ordering;
 use super::complete::{Links, propagated};
 use super::graph::Graph;
 use super::lane::{Ending, Lane};
-use super::node::{CANCEL_MARK, DATA_MASK, EXPLICIT_UNIT, GUARD, LinkId, flag, kind};
+use super::node::{CANCEL_MARK, DATA_MASK, EXPLICIT_UNIT, GUARD, LinkId, flag, kind, meta};
+use super::timeline::{Joiner, Room, Timeline};
 use super::token::Token;
 use crate::abi::status::{
     NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_INVALID, NORN_E_TOO_LATE, norn_status,
 };
+use crate::abi::types::NORN_READ;
 use crate::error::{Error, Result};
 
 impl Graph {
@@ -120,6 +122,9 @@ impl Graph {
         let node = self.nodes.get(index);
         let state = node.load_state();
         let arrived = node.pending.fetch_add(EXPLICIT_UNIT, Ordering::AcqRel) == 0;
+        if node.pending.load(Ordering::Acquire) & DATA_MASK != 0 {
+            self.keep_order(lane, index);
+        }
         self.destroy_argument(node);
         node.cause.store(ending.cause(), Ordering::Relaxed);
         if state & flag::COUNTED != 0 {
@@ -157,6 +162,68 @@ impl Graph {
         let units = EXPLICIT_UNIT + (before & GUARD);
         if node.pending.fetch_sub(units, Ordering::AcqRel) == units {
             lane.ripple.arrivals.push(index);
+        }
+    }
+
+    /// The token is about to show complete although its data predecessors are not done. Later accesses must not
+    /// take that for the end of its place: a gate behind the place becomes the writer they wait for.
+    fn keep_order(&self, lane: &mut Lane, index: u32) {
+        let node = self.nodes.get(index);
+        let token = node.token(self.id, index);
+        let mut data = self.data.lock();
+        let parent = if node.has(flag::CHILD) {
+            self.annex(node)
+                .map_or(0, |annex| annex.parent.load(Ordering::Relaxed))
+        } else {
+            0
+        };
+        let mut written = Vec::new();
+        self.for_each_access(index, |datum, bits, _| {
+            if bits & meta::WRITES != 0 && bits & meta::VIA_PLACE == 0 {
+                written.push(datum);
+            }
+        });
+        for datum in written {
+            // Without memory for a gate the order of later accesses is lost; the token fails all the same.
+            let Ok(gate) = self.new_internal(lane, kind::GATE) else {
+                return;
+            };
+            let mut joiner = Joiner::new(self, gate);
+            joiner.datum = datum;
+            let _ = joiner.wait_for(
+                lane,
+                token,
+                Room::Slot(0),
+                NORN_READ as u32 | meta::PROPAGATES,
+            );
+            let behind = joiner.node.token(self.id, gate);
+            joiner.let_go(lane);
+            let replace = |timeline: &mut Timeline| {
+                if timeline.writer == token {
+                    timeline.writer = behind;
+                }
+                if timeline.base == token {
+                    timeline.base = behind;
+                }
+            };
+            // Pieces cut from the datum since have inherited its writer.
+            let below: Vec<u32> = data
+                .indices()
+                .filter(|other| data.lies_within(*other, datum))
+                .collect();
+            for other in below {
+                if parent == 0 {
+                    replace(&mut data.get_mut(other).timeline);
+                } else if let Some(annex) = self.annex(self.nodes.get(parent)) {
+                    // SAFETY: the placing lock is held.
+                    let domain = unsafe { annex.domain() };
+                    if let Some(timeline) =
+                        domain.as_mut().and_then(|domain| domain.get_mut(&other))
+                    {
+                        replace(timeline);
+                    }
+                }
+            }
         }
     }
 
