@@ -108,7 +108,7 @@ pub unsafe extern "C" fn norn_data_rebind(
     ptr: *mut c_void,
     bytes: u64,
 ) -> norn_status {
-    guard(|| handle::runtime(rt)?.data_rebind(data, ptr, bytes))
+    guard(|| handle::waiting(rt)?.data_rebind(data, ptr, bytes))
 }
 
 /// Ends a datum after its last access so far, and its pieces with it. Waits for these; inside a task that holds it
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn norn_data_unregister(
     rt: *mut norn_runtime,
     data: norn_data,
 ) -> norn_status {
-    guard(|| handle::runtime(rt)?.data_unregister(data))
+    guard(|| handle::waiting(rt)?.data_unregister(data))
 }
 
 /// Lets the calling thread touch data as a task would: takes its places in the timelines now and waits until they are
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn norn_data_acquire(
     hold: *mut norn_token,
 ) -> norn_status {
     guard(|| {
-        let rt = handle::runtime(rt)?;
+        let rt = handle::waiting(rt)?;
         // SAFETY: passed on from the caller.
         let accesses = unsafe { slice(accesses, count, "accesses") }?;
         let hold = not_null(hold, "hold")?;

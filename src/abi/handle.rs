@@ -16,6 +16,13 @@ pub(crate) fn runtime(rt: *mut norn_runtime) -> Result<&'static Runtime> {
     Ok(runtime)
 }
 
+/// As `runtime`, for calls that a close may end: it is not freed before the call is over.
+pub(crate) fn waiting(rt: *mut norn_runtime) -> Result<home::Kept> {
+    let runtime = home::resolve_waiting(rt)?;
+    runtime.check_sound()?;
+    Ok(runtime)
+}
+
 /// # Safety
 /// As `norn_open_version`.
 pub(crate) unsafe fn open(

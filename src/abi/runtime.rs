@@ -124,7 +124,7 @@ pub unsafe extern "C" fn norn_close_with(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_drain(rt: *mut norn_runtime, timeout_ns: i64) -> norn_status {
-    guard(|| handle::runtime(rt)?.drain(timeout_ns))
+    guard(|| handle::waiting(rt)?.drain(timeout_ns))
 }
 
 /// One bounded pass: delivers completions and messages, and runs a ready body where this thread may

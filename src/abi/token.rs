@@ -23,7 +23,7 @@ pub unsafe extern "C" fn norn_await(
     token: norn_token,
     timeout_ns: i64,
 ) -> norn_status {
-    guard(|| handle::runtime(rt)?.wait(token, timeout_ns))
+    guard(|| handle::waiting(rt)?.wait(token, timeout_ns))
 }
 
 /// Waits until all tokens have completed; zero tokens: at once. Returns how the first failed one in the
@@ -41,7 +41,7 @@ pub unsafe extern "C" fn norn_await_all(
     guard(|| {
         // SAFETY: passed on from the caller.
         let tokens = unsafe { slice(tokens, count, "tokens") }?;
-        handle::runtime(rt)?.wait_all(tokens, timeout_ns)
+        handle::waiting(rt)?.wait_all(tokens, timeout_ns)
     })
 }
 
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn norn_await_any(
         // SAFETY: passed on from the caller.
         let tokens = unsafe { slice(tokens, count, "tokens") }?;
         let index = not_null(index, "index")?;
-        let (which, outcome) = handle::runtime(rt)?.wait_any(tokens, timeout_ns)?;
+        let (which, outcome) = handle::waiting(rt)?.wait_any(tokens, timeout_ns)?;
         // SAFETY: not NULL, and the caller promises it is writable.
         unsafe { index.write(which) };
         outcome

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::runtime::Runtime;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_STATE};
-use crate::abi::types::{norn_access, norn_task, norn_token};
+use crate::abi::types::{NORN_READ, NORN_REDUCE, norn_access, norn_task, norn_token};
 use crate::error::{Error, Result};
 use crate::order::node::kind;
 use crate::order::token::Token;
@@ -22,6 +22,8 @@ pub(crate) struct Batch<'a> {
     entries: Vec<Entry<'a>>,
     bound: HashSet<u64>,
     filled: HashSet<u64>,
+    /// Data that an earlier task of the batch writes.
+    written: HashSet<u64>,
 }
 
 impl<'a> Batch<'a> {
@@ -32,6 +34,7 @@ impl<'a> Batch<'a> {
             entries: Vec::new(),
             bound: HashSet::new(),
             filled: HashSet::new(),
+            written: HashSet::new(),
         }
     }
 
@@ -45,7 +48,12 @@ impl<'a> Batch<'a> {
         let graph = self.runtime.graph();
         self.runtime.check_place(task)?;
         graph.check_task(self.body, task, after)?;
-        graph.check_accesses(self.body, task, accesses)?;
+        graph.check_accesses(self.body, task, &self.as_if_written(accesses))?;
+        for access in accesses {
+            if access.mode != NORN_READ && access.mode != NORN_REDUCE {
+                self.written.insert(access.data.id);
+            }
+        }
         if task.r#as.id != 0 {
             let declared = match graph.live_node(Token::from(task.r#as))? {
                 Some((_, node)) => node.kind() == kind::DECLARED,
@@ -75,6 +83,18 @@ impl<'a> Batch<'a> {
             after,
         });
         Ok(())
+    }
+
+    /// The accesses as they are to be checked: a REDUCE needs a writer before it on an unwritten datum, which may
+    /// be an earlier task of the batch.
+    fn as_if_written(&self, accesses: &[norn_access]) -> Vec<norn_access> {
+        let mut checked = accesses.to_vec();
+        for access in &mut checked {
+            if access.mode == NORN_REDUCE && self.written.contains(&access.data.id) {
+                access.mode = NORN_READ;
+            }
+        }
+        checked
     }
 
     /// Submits all. What can still fail here is a cycle through tokens bound in the batch, which is looked for

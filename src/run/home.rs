@@ -4,7 +4,7 @@
 //! generations go on and a token of a closed runtime never means anything in a
 //! later one; opening and closing in a loop uses the same memory again.
 
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -37,6 +37,8 @@ struct Entry {
     runtime: AtomicPtr<Runtime>,
     /// Counts opens; part of the handle.
     generation: AtomicU32,
+    /// Waits in progress, from before the handle is looked up until nothing of the runtime is used any more.
+    waits: AtomicUsize,
 }
 
 static TABLE: [Entry; MAX_RUNTIMES] = [const {
@@ -44,6 +46,7 @@ static TABLE: [Entry; MAX_RUNTIMES] = [const {
         home: OnceLock::new(),
         runtime: AtomicPtr::new(core::ptr::null_mut()),
         generation: AtomicU32::new(0),
+        waits: AtomicUsize::new(0),
     }
 }; MAX_RUNTIMES];
 
@@ -193,9 +196,56 @@ pub(crate) fn leave(number: usize) {
         entry.generation.load(Ordering::Relaxed) + 1,
         Ordering::Release,
     );
-    entry
-        .runtime
-        .store(core::ptr::null_mut(), Ordering::Release);
+    // The number stays taken until `vacate`: waits on their way out still use the home.
+    entry.runtime.store(being_made(), Ordering::SeqCst);
+}
+
+/// Waits until nobody is inside a wait on a runtime that has left the table. A wait counts itself before it
+/// looks the handle up, so that it either finds the handle invalid or is found here.
+pub(crate) fn let_waits_end(number: usize) {
+    fence(Ordering::SeqCst);
+    while TABLE[number].waits.load(Ordering::SeqCst) > 0 {
+        std::thread::sleep(std::time::Duration::from_micros(50));
+    }
+}
+
+/// Gives the number of a freed runtime back.
+pub(crate) fn vacate(number: usize) {
+    unreserve(number);
+}
+
+/// A runtime that a close does not free before this is dropped.
+pub(crate) struct Kept {
+    runtime: &'static Runtime,
+    _count: WaitCount,
+}
+
+struct WaitCount(usize);
+
+impl Drop for WaitCount {
+    fn drop(&mut self) {
+        TABLE[self.0].waits.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl core::ops::Deref for Kept {
+    type Target = Runtime;
+    fn deref(&self) -> &Runtime {
+        self.runtime
+    }
+}
+
+/// As `resolve`, for calls that a close may end.
+pub(crate) fn resolve_waiting(handle: *mut norn_runtime) -> Result<Kept> {
+    let number = (handle as usize >> TAG_BITS) & (MAX_RUNTIMES - 1);
+    TABLE[number].waits.fetch_add(1, Ordering::SeqCst);
+    let count = WaitCount(number);
+    fence(Ordering::SeqCst);
+    let runtime = resolve(handle)?;
+    Ok(Kept {
+        runtime,
+        _count: count,
+    })
 }
 
 /// The runtime behind a handle.

@@ -137,12 +137,13 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
         seat::stand();
     }
     home::leave(runtime.number);
-    // Waits that the close has ended may still be on their way out.
-    while runtime.waits.load(Ordering::SeqCst) > 0 {
-        std::thread::sleep(Duration::from_micros(50));
-    }
+    // A drain that queued behind this close goes on, and finds nothing left.
     drop(_closing);
+    // Waits that the close has ended may still be on their way out.
+    let number = runtime.number;
+    home::let_waits_end(number);
     free(core::ptr::from_ref(runtime).cast_mut());
+    home::vacate(number);
     match unseen {
         None => Ok(()),
         Some(cause) => {

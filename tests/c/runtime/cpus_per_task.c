@@ -16,11 +16,9 @@ static int32_t body(norn_self *self, void *arg) {
 int main(void) {
     norn_runtime *rt = open_workers(WORKERS);
     const int32_t wishes[] = {0, 1, 2, 3, 4, 100, 1, 1, 2};
-    const int holds[] = {1, 1, 2, 3, 4, 4, 1, 1, 2};
-    int numbers[COUNT_OF(wishes)];
+    int numbers[] = {1, 1, 2, 3, 4, 4, 1, 1, 2};
     for (int round = 0; round < 20; round++)
         for (size_t i = 0; i < COUNT_OF(wishes); i++) {
-            numbers[i] = holds[i];
             norn_task task = task_of(body, &numbers[i]);
             task.cpus = wishes[i];
             submit(rt, &task);
