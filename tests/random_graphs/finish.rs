@@ -1,8 +1,11 @@
 //! The end of a run: waits for the rest and looks at every token and datum.
 
+use std::time::Instant;
+
 use norn::abi::data::*;
 use norn::abi::runtime::*;
 use norn::abi::status::*;
+use norn::abi::token::norn_test;
 use norn::abi::types::*;
 
 use crate::compare;
@@ -17,7 +20,10 @@ impl Main<'_> {
         if context.setup.drain_first || context.setup.blind {
             self.drain();
         }
-        if self.hung || context.setup.blind {
+        if context.setup.blind && !self.hung {
+            return self.wait_blindly();
+        }
+        if self.hung {
             return;
         }
         // A nested task has its token once its parent is complete.
@@ -46,6 +52,26 @@ impl Main<'_> {
         compare::tokens(context, self.expected);
         self.look_at_data();
         self.look_at_stats();
+    }
+
+    /// Waits for the promises that are with others, without asking how they ended.
+    fn wait_blindly(&mut self) {
+        let context = self.context;
+        let deadline = Instant::now() + context.setup.patience;
+        let promises = (0..context.program.promises.len()).map(Token::Promise);
+        for token in promises.filter(|token| context.has(*token)) {
+            let mut done = 0;
+            while done == 0 {
+                // SAFETY: the output is writable.
+                let status = unsafe { norn_test(context.rt(), context.token(token), &mut done) };
+                // SAFETY: always safe to call.
+                unsafe { norn_progress(context.rt()) };
+                if status != NORN_OK || Instant::now() > deadline {
+                    return self.stopped(format!("testing {token}"), NORN_E_TIMEOUT);
+                }
+                std::thread::yield_now();
+            }
+        }
     }
 
     pub(crate) fn look_at_data(&mut self) {

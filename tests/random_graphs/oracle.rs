@@ -389,11 +389,14 @@ impl<'p> Oracle<'p> {
                         self.ready.insert((self.sequence[task], task));
                     }
                 }
-                // Cancelled: each of its places is passed when its turn has come.
+                // Cancelled: its places are passed when the turn of all of them has come.
                 Stage::Complete => {
-                    for (_, mode, entry) in run.places.clone() {
-                        if self.lines.entries[entry].state != State::Done && self.lines.ready(entry)
-                        {
+                    let places = run.places.clone();
+                    let over = |entry: &usize| self.lines.entries[*entry].state == State::Done;
+                    let turn = |entry: &usize| over(entry) || self.lines.ready(*entry);
+                    let open = !places.iter().all(|(_, _, entry)| over(entry));
+                    if open && places.iter().all(|(_, _, entry)| turn(entry)) {
+                        for (_, mode, entry) in places {
                             self.lines.activate(entry);
                             let unfair =
                                 !self.lines.failure(entry).is_empty() && mode.needs_contents();
