@@ -19,9 +19,10 @@ use super::failure::SpreadMap;
 use super::graph::Graph;
 use super::lane::Lane;
 use super::node::{BODY_SHARE, GUARD, LinkId, LinkPlace, flag, kind, meta};
+use super::timeline::Run;
 use super::token::Token;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_INVALID, NORN_E_WOULD_DEADLOCK};
-use crate::abi::types::{NORN_READ, norn_token};
+use crate::abi::types::{NORN_COMMUTE, NORN_READ, NORN_REDUCE, norn_token};
 use crate::error::{Error, Result};
 
 /// Nodes that cannot end before the start nodes, each with the node through which it was found (itself for
@@ -125,17 +126,13 @@ impl Graph {
                 into.push(self.groups.lock().done(group));
             }
             // SAFETY: under the placing lock; `fills` changes under it only.
-            for place in &unsafe { annex.body() }.fills {
-                self.dependants_of_place(*place, into);
-            }
+            into.extend_from_slice(&unsafe { annex.body() }.fills);
         }
         if node.has(flag::COMMUTES) && node.has(flag::STARTED) {
             self.waits_for_turn_after(index, into);
         }
         let holds = self.holds_of_bodies.lock().get(&index).cloned();
-        for place in holds.unwrap_or_default() {
-            self.dependants_of_place(place, into);
-        }
+        into.extend(holds.unwrap_or_default());
         into.retain(|dependant| *dependant != 0);
         if node.load_successors().generation() != word.generation() {
             into.truncate(start);
@@ -176,7 +173,8 @@ impl Graph {
         }
     }
 
-    /// Behind a place stands the task that fills it.
+    /// Behind the arrival of a place stands the task that fills it. (A place itself is found through the task
+    /// that fills or holds it, and then stands for the end of that.)
     fn who_waits(&self, consumer: u32) -> u32 {
         let node = self.nodes.get(consumer);
         // A place that was given up passes like any node.
@@ -185,12 +183,6 @@ impl Graph {
         }
         self.annex(node)
             .map_or(0, |annex| annex.filled_by.load(Ordering::Acquire))
-    }
-
-    /// Those behind a place, who wait for the task that fills it.
-    fn dependants_of_place(&self, place: u32, into: &mut Vec<u32>) {
-        // A place has no annex lists of its own, so this does not go deeper.
-        self.dependants(place, into);
     }
 
     /// The `done` node of a group, if something waits for it, so that a new member may close a cycle.
@@ -267,10 +259,19 @@ impl Graph {
                     None => continue,
                 }
             };
-            let waits_for_members = wanted.mode != NORN_READ as u32
-                || timeline.run == super::timeline::Run::Commute
-                || timeline.run == super::timeline::Run::Reduce;
-            let mut blocker = [timeline.writer, timeline.gate]
+            // Members of one COMMUTE or REDUCE run do not wait for each other, only for what was before the run.
+            let joins = (timeline.run == Run::Commute && wanted.mode == NORN_COMMUTE as u32)
+                || (timeline.run == Run::Reduce && wanted.mode == NORN_REDUCE as u32);
+            let waits_for_members = !joins
+                && (wanted.mode != NORN_READ as u32
+                    || timeline.run == Run::Commute
+                    || timeline.run == Run::Reduce);
+            let before = if joins {
+                [timeline.base, Token::COMPLETE]
+            } else {
+                [timeline.writer, timeline.gate]
+            };
+            let mut blocker = before
                 .into_iter()
                 .find(|token| !self.is_complete(*token) && cone.contains(token.index()))
                 .map(Token::index);

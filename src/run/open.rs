@@ -10,7 +10,9 @@ use super::runtime::Runtime;
 use super::seat;
 use super::wait::{Goal, Watching, deadline_of};
 use super::{asymmetric, environment, fork};
-use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE, NORN_E_TIMEOUT, NORN_E_VERSION};
+use crate::abi::status::{
+    NORN_E_CLOSED, NORN_E_INVALID, NORN_E_STATE, NORN_E_TIMEOUT, NORN_E_VERSION,
+};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 
@@ -28,7 +30,15 @@ pub(crate) unsafe fn open(
     if !settings.shared {
         return open_new(settings);
     }
-    let mut shared = home::SHARED.lock();
+    let shared = if seat::current_body().is_null() {
+        Some(home::SHARED.lock())
+    } else {
+        // A body must not wait for a close that waits for it.
+        home::SHARED.try_lock()
+    };
+    let Some(mut shared) = shared else {
+        return Err(Error::new(NORN_E_CLOSED, "the shared runtime is closing"));
+    };
     if let Some((number, opens)) = shared.as_mut() {
         *opens += 1;
         return Ok(home::handle(*number));
@@ -109,15 +119,15 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
         ));
     }
     runtime.refuse_in_body("closing")?;
-    if runtime.shared {
-        let mut shared = home::SHARED.lock();
-        match shared.as_mut() {
-            Some((number, opens)) if *number == runtime.number && *opens > 1 => {
-                *opens -= 1;
-                return Ok(());
-            }
-            _ => {}
-        }
+    // Held until the runtime is gone: who opens meanwhile gets a new one, not one that dies.
+    let mut shared = runtime.shared.then(|| home::SHARED.lock());
+    if let Some(shared) = &mut shared
+        && let Some((number, opens)) = shared.as_mut()
+        && *number == runtime.number
+        && *opens > 1
+    {
+        *opens -= 1;
+        return Ok(());
     }
     let Some(_closing) = runtime.draining.try_lock() else {
         return Err(Error::new(
@@ -126,8 +136,8 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
         ));
     };
     runtime.finish_work(flags, deadline_of(timeout_ns))?;
-    if runtime.shared {
-        *home::SHARED.lock() = None;
+    if let Some(shared) = &mut shared {
+        **shared = None;
     }
     runtime.stop_watchdog();
     runtime.stop_threads();

@@ -231,10 +231,13 @@ impl Runtime {
             }
             self.observe(tokens, &observer);
             // From here the token may complete and make this body ready at any time.
-            let refused = if untimed {
-                graph.refuse_await_cycle(body, tokens[0]).err()
-            } else {
-                None
+            // With a limit it is no edge for others, but what waits for this very body cannot come in time.
+            let refused = match tokens {
+                [token] => graph
+                    .refuse_await_cycle(body, *token)
+                    .err()
+                    .filter(|error| untimed || error.status() == NORN_E_WOULD_DEADLOCK),
+                _ => None,
             };
             if (refused.is_some() || done()) && blocked.claim() {
                 self.leave_all(tokens, &observer);
