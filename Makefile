@@ -57,7 +57,7 @@ dist:
 	mkdir -p $(BUILD)
 	tools/tarball.sh $(BUILD)
 
-# Benchmarks and the soak test come with their scripts.
+# `make bench` prints what a task costs beside other runtimes; the soak test comes with its script.
 ifneq ($(wildcard benches/run.sh),)
 .PHONY: bench
 bench: installed
