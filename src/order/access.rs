@@ -90,6 +90,7 @@ impl Graph {
         }
         let datum = data.get(index);
         let mut via = via;
+        let mut first_writer = false;
         if via == 0 && !datum.unwritten.is_zero() && mode != NORN_READ as u32 {
             // The first writer takes the place that was kept for it.
             if mode == NORN_REDUCE as u32 {
@@ -99,11 +100,13 @@ impl Graph {
                 )));
             }
             via = datum.unwritten.index();
+            first_writer = true;
         }
         lane.wanted.push(Wanted {
             datum: index,
             mode,
             via,
+            first_writer,
         });
         Ok(())
     }
@@ -137,7 +140,9 @@ impl Graph {
         position: usize,
         wanted: Wanted,
     ) -> Result<()> {
-        let Wanted { datum, mode, via } = wanted;
+        let Wanted {
+            datum, mode, via, ..
+        } = wanted;
         let mut bits = mode
             | if mode == NORN_READ as u32 {
                 0
@@ -366,7 +371,8 @@ fn merge_into(first: &mut Wanted, second: Wanted) -> Result<()> {
     }
     let mode = merge_modes(first.mode, second.mode);
     let via = first.via.max(second.via);
-    if via != 0 && (first.mode != second.mode) {
+    first.first_writer |= second.first_writer;
+    if via != 0 && first.mode != second.mode && !first.first_writer {
         return Err(invalid(
             "a datum with a reserved place is accessed in two modes",
         ));

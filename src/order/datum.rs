@@ -24,6 +24,8 @@ pub(crate) struct Wanted {
     pub(crate) mode: u32,
     /// Node of the reserved place that it fills, 0 for none.
     pub(crate) via: u32,
+    /// The place is the one kept for the first writer of an unwritten datum, whatever its mode.
+    pub(crate) first_writer: bool,
 }
 
 /// A run of bytes: `rows` rows of `bytes`, `stride` apart.

@@ -123,6 +123,7 @@ impl Graph {
             } else {
                 kept.index()
             },
+            first_writer: true,
         });
         let index = self.new_internal(lane, kind::PLACE | flags)?;
         let node = self.nodes.get(index);
