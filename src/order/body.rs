@@ -182,7 +182,6 @@ impl Graph {
             super::timeline::Room::Record,
             super::node::meta::EXPLICIT,
         )?;
-        super::lane::count(&lane.counters.submitted[usize::from(odd)], 1);
         joiner.let_go(lane);
         Ok(())
     }

@@ -63,6 +63,11 @@ impl Graph {
                         lane.ripple.endings.push((index, Ending::Propagated(cause)));
                     }
                 } else {
+                    if state & kind::MASK == kind::CALLBACK {
+                        // Counted from now on only: a drain does not wait for what the callback waits for.
+                        let phase = usize::from(state & flag::ODD_PHASE != 0);
+                        count(&lane.counters.submitted[phase], 1);
+                    }
                     lane.ripple.runnable.push(index);
                 }
             }

@@ -224,13 +224,18 @@ impl Runtime {
                 return Err(Error::new(NORN_E_TIMEOUT, "work is left"));
             }
         } else {
-            self.wait_outside(
-                deadline,
-                Goal {
+            // A change in progress may still bring a callback: look again when all have ended.
+            loop {
+                let goal = Goal {
                     reached: &combined,
                     dear: true,
-                },
-            )?;
+                };
+                self.wait_outside(deadline, goal)?;
+                self.home.let_changes_end();
+                if combined() {
+                    break;
+                }
+            }
         }
         self.home.let_changes_end();
         Ok(())
