@@ -82,4 +82,15 @@ impl Graph {
         node.set_name_priority(name, 0);
         Ok(node.token(self.id, index))
     }
+
+    /// Takes a task that was refused after all off its declared token, which stays claimed.
+    pub(crate) fn make_declared_again(&self, index: u32) {
+        let node = self.nodes.get(index);
+        node.destroy.store(0, Ordering::Relaxed);
+        let _ = node
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
+                Some((now & (flag::CANCELLED | flag::BINDING)) | kind::DECLARED)
+            });
+    }
 }

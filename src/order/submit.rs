@@ -130,8 +130,9 @@ impl Graph {
         if group != 0
             && let Err(error) = self.join_group(lane, index, group, token, body)
         {
-            if bound.is_none() {
-                self.free_node(lane, index);
+            match bound {
+                None => self.free_node(lane, index),
+                Some(index) => self.make_declared_again(index),
             }
             return Err(error);
         }
