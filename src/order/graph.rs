@@ -1,6 +1,7 @@
 //! The graph of one runtime: all tables of the ordering core, and the small
 //! operations that the other modules build on.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -34,6 +35,8 @@ pub(crate) struct Graph {
     pub(crate) groups: Mutex<Groups>,
     /// Data that bodies hold by `norn_data_acquire`: node of the body to its places. For the deadlock search.
     pub(crate) holds_of_bodies: Mutex<SpreadMap<u32, Vec<u32>>>,
+    /// Nodes of the tasks that may only run on the opener's thread. For the deadlock search.
+    pub(crate) at_opener: Mutex<BTreeSet<u32>>,
     pub(crate) failures: Failures,
     pub(crate) observers: Observers,
     /// COMMUTE as READ_WRITE.
@@ -64,6 +67,7 @@ impl Graph {
             commutes: Mutex::new(Commutes::default()),
             groups: Mutex::new(Groups::default()),
             holds_of_bodies: Mutex::new(SpreadMap::default()),
+            at_opener: Mutex::new(BTreeSet::new()),
             failures: Failures::new(),
             observers: Observers::new(),
             deterministic: AtomicBool::new(false),
@@ -170,6 +174,9 @@ impl Graph {
     pub(crate) fn free_node(&self, lane: &mut Lane, index: u32) {
         let node = self.nodes.get(index);
         let annex = node.annex.load(Ordering::Relaxed);
+        if annex != 0 && node.has(flag::AT_OPENER) {
+            self.at_opener.lock().remove(&index);
+        }
         node.state.store(kind::FREE, Ordering::Release);
         if annex != 0 {
             node.annex.store(0, Ordering::Relaxed);

@@ -120,6 +120,10 @@ pub(crate) mod flag {
     pub(crate) const HOLD: u32 = 1 << 28;
     /// Queued for COMMUTE accesses that others hold.
     pub(crate) const QUEUED_COMMUTE: u32 = 1 << 29;
+    /// The task may only run on the opener's thread.
+    pub(crate) const AT_OPENER: u32 = 1 << 30;
+    /// The body waits on the stack of the opener's thread, where nothing else runs meanwhile.
+    pub(crate) const ON_OPENER: u32 = 1 << 31;
 }
 const SLOTS_SHIFT: u32 = 4;
 

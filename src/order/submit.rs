@@ -123,7 +123,7 @@ impl Graph {
         let done = self.done_if_awaited(group, after);
         if bound.is_some() || done.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
             let late = [bound, done].into_iter().flatten().collect();
-            self.refuse_cycle(&data, late, lane, parent, after)?;
+            self.refuse_cycle(&data, late, lane, parent, task, after)?;
         }
         let index = self.prepare(lane, body, task, lane.wanted.len(), bound)?;
         let token = self.nodes.get(index).token(self.id, index);
@@ -239,6 +239,10 @@ impl Graph {
                 content.cpus = task.cpus;
                 content.place = task.place;
                 state |= flag::PARTICULAR;
+            }
+            if task.place.kind == NORN_PLACE_OPENER {
+                state |= flag::AT_OPENER;
+                self.at_opener.lock().insert(index);
             }
             if accesses > INLINE_SLOTS {
                 state |= flag::MORE_ACCESSES;

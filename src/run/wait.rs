@@ -40,12 +40,27 @@ impl Goal<'_> {
     }
 }
 
-/// Wakes an application thread.
-struct Waker(StdThread);
+/// Wakes a thread that parks in its wait.
+struct Waker {
+    thread: StdThread,
+    /// The body it runs, if that waits without limit; 0 for an application's wait.
+    body: u32,
+}
+
+impl Waker {
+    fn of_this_thread(body: u32) -> Arc<dyn Notify> {
+        let thread = std::thread::current();
+        Arc::new(Self { thread, body })
+    }
+}
 
 impl Notify for Waker {
     fn notify(&self) {
-        self.0.unpark();
+        self.thread.unpark();
+    }
+
+    fn waiting_body(&self) -> u32 {
+        self.body
     }
 }
 
@@ -174,7 +189,7 @@ impl Runtime {
         if body != 0 {
             return self.wait_in_body(body, tokens, timeout_ns, deadline, done);
         }
-        let waker: Arc<dyn Notify> = Arc::new(Waker(std::thread::current()));
+        let waker = Waker::of_this_thread(0);
         self.observe(tokens, &waker);
         let goal = Goal {
             reached: done,
@@ -213,9 +228,18 @@ impl Runtime {
         let graph = self.graph();
         let untimed = timeout_ns < 0 && tokens.len() == 1;
         let node = graph.nodes.get(body);
+        let waits = match (untimed, self.is_opener()) {
+            (true, true) => flag::BLOCKED | flag::ON_OPENER,
+            (true, false) => flag::BLOCKED,
+            (false, true) => flag::ON_OPENER,
+            (false, false) => 0,
+        };
         let Some(slot) = seat::slot_in(self) else {
             // An OPENER task on a thread that is no worker: it gives up nothing.
-            return self.wait_plainly(tokens, deadline, done);
+            node.set(waits);
+            let waited = self.wait_plainly(body, tokens, untimed, deadline, done);
+            node.clear(waits);
+            return waited;
         };
         while !done() {
             let Some(spare) = self.find_spare() else {
@@ -226,22 +250,13 @@ impl Runtime {
             };
             let blocked = self.blocked_body(if untimed { body } else { 0 });
             let observer: Arc<dyn Notify> = blocked.clone();
-            if untimed {
-                node.set(flag::BLOCKED);
-            }
+            node.set(waits);
             self.observe(tokens, &observer);
             // From here the token may complete and make this body ready at any time.
-            // With a limit it is no edge for others, but what waits for this very body cannot come in time.
-            let refused = match tokens {
-                [token] => graph
-                    .refuse_await_cycle(body, *token)
-                    .err()
-                    .filter(|error| untimed || error.status() == NORN_E_WOULD_DEADLOCK),
-                _ => None,
-            };
+            let refused = self.refuse_await(body, tokens, untimed).err();
             if (refused.is_some() || done()) && blocked.claim() {
                 self.leave_all(tokens, &observer);
-                node.clear(flag::BLOCKED);
+                node.clear(waits);
                 self.keep_spare(spare);
                 match refused {
                     Some(error) => return Err(error),
@@ -259,7 +274,7 @@ impl Runtime {
             if lent > 0 {
                 self.gang.gather_again(lent, || self.sleep.wake_all());
             }
-            node.clear(flag::BLOCKED);
+            node.clear(waits);
             self.leave_all(tokens, &observer);
             match resumed {
                 Resumed::Told(slot) => seat::settle_in(self, slot),
@@ -272,22 +287,38 @@ impl Runtime {
         Ok(())
     }
 
+    /// Refuses the await of one token that waits for the awaiting body. With a limit the await is no edge for
+    /// others, but what waits for this very body cannot come in time.
+    fn refuse_await(&self, body: u32, tokens: &[Token], untimed: bool) -> Result<()> {
+        let [token] = tokens else { return Ok(()) };
+        match self.graph().refuse_await_cycle(body, *token) {
+            Err(error) if untimed || error.status() == NORN_E_WOULD_DEADLOCK => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn leave_all(&self, tokens: &[Token], observer: &Arc<dyn Notify>) {
         for token in tokens {
             self.graph().observers.leave(*token, observer);
         }
     }
 
-    /// Parks this thread until `done`, without running anything.
+    /// Parks this thread, which runs `body`, until `done`, without running anything.
     fn wait_plainly(
         &self,
+        body: u32,
         tokens: &[Token],
+        untimed: bool,
         deadline: Option<Instant>,
         done: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let waker: Arc<dyn Notify> = Arc::new(Waker(std::thread::current()));
+        let waker = Waker::of_this_thread(if untimed { body } else { 0 });
         self.observe(tokens, &waker);
+        let refused = self.refuse_await(body, tokens, untimed);
         let waited = loop {
+            if refused.is_err() && !done() {
+                break refused;
+            }
             if done() {
                 break Ok(());
             }
