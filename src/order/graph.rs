@@ -302,10 +302,13 @@ impl Graph {
         }
     }
 
-    /// Refuses what comes too late.
+    /// Refuses what comes too late: from outside after a seal or close, from tasks after a close that cancels,
+    /// unless it is cleanup.
     #[inline(always)]
-    pub(crate) fn check_open(&self, inside_task: bool) -> Result<()> {
-        if self.sealed.load(Ordering::Relaxed) && !inside_task {
+    pub(crate) fn check_open(&self, inside_task: bool, cleanup: bool) -> Result<()> {
+        if self.sealed.load(Ordering::Relaxed)
+            && (!inside_task || (!cleanup && self.cancelling.load(Ordering::Relaxed)))
+        {
             return Err(refused(self.closing.load(Ordering::Relaxed)));
         }
         Ok(())
@@ -330,7 +333,7 @@ fn out_of(what: &str) -> Error {
 }
 
 #[cold]
-fn not_a_token(token: Token, why: &str) -> Error {
+pub(crate) fn not_a_token(token: Token, why: &str) -> Error {
     Error::new(NORN_E_INVALID, format!("token {:#x} {why}", token.0))
 }
 

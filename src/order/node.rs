@@ -90,7 +90,8 @@ pub(crate) mod flag {
     pub(crate) const CANCELLED: u32 = 1 << 9;
     pub(crate) const CANCEL_DONE: u32 = 1 << 10;
     pub(crate) const HELD: u32 = 1 << 12;
-    /// A submission is binding this declared token.
+    /// A submission is at work on a node that others can reach already: a declared token, a member of a group,
+    /// a held task. See `declare`.
     pub(crate) const BINDING: u32 = 1 << 13;
     pub(crate) const RUN_ALWAYS: u32 = 1 << 14;
     pub(crate) const CHILD: u32 = 1 << 15;

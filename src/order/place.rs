@@ -36,7 +36,7 @@ impl Graph {
         body: u32,
         accesses: &[norn_access],
     ) -> Result<Vec<u64>> {
-        self.check_open(body != 0)?;
+        self.check_open(body != 0, true)?;
         let mut data = self.data.lock();
         let mut named = Vec::with_capacity(accesses.len());
         for (position, access) in accesses.iter().enumerate() {

@@ -30,7 +30,7 @@ impl Graph {
         task: &norn_task,
         after: &[norn_token],
     ) -> Result<()> {
-        self.check_open(body != 0)?;
+        self.check_open(body != 0, task.flags & NORN_RUN_ALWAYS != 0)?;
         if task.run.is_none() || task.enqueue.is_some() {
             return Err(wrong_body(task));
         }
@@ -106,7 +106,7 @@ impl Graph {
         let group = self.group_for(body, task.group)?;
         let plain = accesses.is_empty() && group == 0 && bound.is_none();
         if plain {
-            let index = self.prepare(lane, body, task, 0, None)?;
+            let index = self.prepare(lane, body, task, 0, None, 0)?;
             let token = self.nodes.get(index).token(self.id, index);
             let mut joiner = Joiner::new(self, index);
             let state = self.link(lane, &mut joiner, after, 0)?;
@@ -125,7 +125,7 @@ impl Graph {
             let late = [bound, done].into_iter().flatten().collect();
             self.refuse_cycle(&data, late, lane, parent, task, after)?;
         }
-        let index = self.prepare(lane, body, task, lane.wanted.len(), bound)?;
+        let index = self.prepare(lane, body, task, lane.wanted.len(), bound, group)?;
         let token = self.nodes.get(index).token(self.id, index);
         if group != 0
             && let Err(error) = self.join_group(lane, index, group, token, body)
@@ -198,13 +198,17 @@ impl Graph {
         task: &norn_task,
         accesses: usize,
         bound: Option<u32>,
+        group: u32,
     ) -> Result<u32> {
         let mut state = kind::TASK | flag::COUNTED | Node::slot_bits(accesses.min(INLINE_SLOTS));
         if task.flags & NORN_RUN_ALWAYS != 0 {
             state |= flag::RUN_ALWAYS;
         }
         if task.flags & NORN_HELD != 0 {
-            state |= flag::HELD;
+            state |= flag::HELD | flag::BINDING;
+        }
+        if group != 0 {
+            state |= flag::BINDING;
         }
         let odd = if body == 0 {
             self.phase.load(Ordering::Relaxed) & 1 != 0

@@ -19,7 +19,7 @@ impl Runtime {
         timeout_ns: i64,
     ) -> Result<norn_token> {
         let body = seat::body_in(self);
-        self.graph().check_open(body != 0)?;
+        self.graph().check_open(body != 0, true)?;
         let placed = self.act(|graph, lane| -> Result<Option<(u32, Token)>> {
             let mut data = graph.data.lock();
             let mut wanted: Vec<(u32, u32)> = Vec::with_capacity(accesses.len());
