@@ -1,9 +1,9 @@
 //! The graph of one runtime: all tables of the ordering core, and the small
 //! operations that the other modules build on.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use super::annex::Annex;
 use super::commute::Commutes;

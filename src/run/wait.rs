@@ -5,9 +5,9 @@
 //! (`NORN_CALLER_WORKS`), or OPENER tasks on the opener. Otherwise it parks. A body
 //! that waits gives up its slot (`blocked`).
 
+use crate::sync::thread::Thread as StdThread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::Thread as StdThread;
 use std::time::{Duration, Instant};
 
 use super::blocked::Resumed;
@@ -174,7 +174,7 @@ impl Runtime {
         if body != 0 {
             return self.wait_in_body(body, tokens, timeout_ns, deadline, done);
         }
-        let waker: Arc<dyn Notify> = Arc::new(Waker(std::thread::current()));
+        let waker: Arc<dyn Notify> = Arc::new(Waker(crate::sync::thread::current()));
         self.observe(tokens, &waker);
         let goal = Goal {
             reached: done,
@@ -285,7 +285,7 @@ impl Runtime {
         deadline: Option<Instant>,
         done: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let waker: Arc<dyn Notify> = Arc::new(Waker(std::thread::current()));
+        let waker: Arc<dyn Notify> = Arc::new(Waker(crate::sync::thread::current()));
         self.observe(tokens, &waker);
         let waited = loop {
             if done() {
@@ -351,7 +351,7 @@ impl Runtime {
 pub(crate) fn park_until(deadline: Option<Instant>) -> bool {
     match deadline {
         None => {
-            std::thread::park();
+            crate::sync::thread::park();
             true
         }
         Some(deadline) => {
@@ -359,7 +359,7 @@ pub(crate) fn park_until(deadline: Option<Instant>) -> bool {
             if now >= deadline {
                 return false;
             }
-            std::thread::park_timeout(deadline - now);
+            crate::sync::thread::park_timeout(deadline - now);
             true
         }
     }
@@ -374,7 +374,7 @@ pub(crate) struct Watching<'a> {
 
 impl<'a> Watching<'a> {
     pub(crate) fn new(runtime: &'a Runtime, wanted: bool) -> Self {
-        runtime.watchers.lock().push(std::thread::current());
+        runtime.watchers.lock().push(crate::sync::thread::current());
         let mut watching = Self {
             runtime,
             watches: false,
@@ -397,7 +397,7 @@ impl<'a> Watching<'a> {
 
 impl Drop for Watching<'_> {
     fn drop(&mut self) {
-        let me = std::thread::current().id();
+        let me = crate::sync::thread::current().id();
         let mut watchers = self.runtime.watchers.lock();
         if let Some(position) = watchers.iter().position(|thread| thread.id() == me) {
             watchers.swap_remove(position);
