@@ -10,3 +10,4 @@ pub mod error;
 mod observe;
 mod order;
 mod run;
+mod sync;

@@ -2,9 +2,10 @@
 //! operations that the other modules build on.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use parking_lot::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::sync::Mutex;
 
 use super::annex::Annex;
 use super::commute::Commutes;

@@ -1,7 +1,7 @@
 //! Opening, draining and closing a runtime.
 
+use crate::sync::atomic::{AtomicU64, Ordering};
 use core::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::config::Settings;
@@ -295,7 +295,7 @@ impl Runtime {
                     format!("work is left: {}", self.blocked_summary()),
                 ));
             }
-            std::thread::park_timeout(Duration::from_millis(1));
+            crate::sync::thread::park_timeout(Duration::from_millis(1));
         }
     }
 
@@ -331,7 +331,7 @@ impl Runtime {
         let mut watching = Watching::new(self, true);
         watching.watch();
         while self.live_tasks() > room && self.workers_are_busy() {
-            std::thread::park_timeout(Duration::from_millis(1));
+            crate::sync::thread::park_timeout(Duration::from_millis(1));
         }
     }
 }

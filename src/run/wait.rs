@@ -5,9 +5,9 @@
 //! (`NORN_CALLER_WORKS`), or OPENER tasks on the opener. Otherwise it parks. A body
 //! that waits gives up its slot (`blocked`).
 
+use crate::sync::thread::Thread as StdThread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::Thread as StdThread;
 use std::time::{Duration, Instant};
 
 use super::blocked::Resumed;
@@ -49,7 +49,7 @@ struct Waker {
 
 impl Waker {
     fn of_this_thread(body: u32) -> Arc<dyn Notify> {
-        let thread = std::thread::current();
+        let thread = crate::sync::thread::current();
         Arc::new(Self { thread, body })
     }
 }
@@ -382,7 +382,7 @@ impl Runtime {
 pub(crate) fn park_until(deadline: Option<Instant>) -> bool {
     match deadline {
         None => {
-            std::thread::park();
+            crate::sync::thread::park();
             true
         }
         Some(deadline) => {
@@ -390,7 +390,7 @@ pub(crate) fn park_until(deadline: Option<Instant>) -> bool {
             if now >= deadline {
                 return false;
             }
-            std::thread::park_timeout(deadline - now);
+            crate::sync::thread::park_timeout(deadline - now);
             true
         }
     }
@@ -405,7 +405,7 @@ pub(crate) struct Watching<'a> {
 
 impl<'a> Watching<'a> {
     pub(crate) fn new(runtime: &'a Runtime, wanted: bool) -> Self {
-        runtime.watchers.lock().push(std::thread::current());
+        runtime.watchers.lock().push(crate::sync::thread::current());
         let mut watching = Self {
             runtime,
             watches: false,
@@ -428,7 +428,7 @@ impl<'a> Watching<'a> {
 
 impl Drop for Watching<'_> {
     fn drop(&mut self) {
-        let me = std::thread::current().id();
+        let me = crate::sync::thread::current().id();
         let mut watchers = self.runtime.watchers.lock();
         if let Some(position) = watchers.iter().position(|thread| thread.id() == me) {
             watchers.swap_remove(position);
