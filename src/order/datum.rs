@@ -49,10 +49,16 @@ impl Extent {
     }
 }
 
-/// A registered datum.
+/// A registered datum. What a submission looks at comes first, in one cache line.
+#[repr(C, align(64))]
 pub(crate) struct Datum {
     pub(crate) generation: u32,
     pub(crate) live: bool,
+    /// An unregister or rebind is waiting; no further accesses.
+    pub(crate) ending: bool,
+    pub(crate) is_split: bool,
+    /// Place node that stands for the first writer of an unwritten datum, 0 if none.
+    pub(crate) unwritten: Token,
     pub(crate) timeline: Timeline,
     pub(crate) memory: Extent,
     pub(crate) place: norn_place,
@@ -61,15 +67,10 @@ pub(crate) struct Datum {
     pub(crate) reduce: norn_reduction,
     /// Layout of norn's own memory.
     pub(crate) owned: Option<Layout>,
-    /// Place node that stands for the first writer of an unwritten datum, 0 if none.
-    pub(crate) unwritten: Token,
     pub(crate) parent: u32,
     pub(crate) parts: Vec<u32>,
-    pub(crate) is_split: bool,
     /// Pieces of the last split that has been joined: tasks may still hold these.
     pub(crate) former: Vec<u32>,
-    /// An unregister or rebind is waiting; no further accesses.
-    pub(crate) ending: bool,
 }
 
 impl Datum {
@@ -148,6 +149,21 @@ impl DataTable {
             }
             _ => Err(not_a_datum(runtime, handle)),
         }
+    }
+
+    /// The datum of a handle, if nothing but its readers and writers has to be thought of.
+    #[inline(always)]
+    pub(crate) fn plain(&mut self, runtime: u32, handle: norn_data) -> Option<&mut Datum> {
+        let parts = Token(handle.id);
+        let datum = self.data.get_mut(parts.index() as usize)?;
+        let plain = datum.live
+            && !datum.ending
+            && !datum.is_split
+            && datum.generation == parts.generation()
+            && parts.runtime() == runtime
+            && datum.unwritten.is_zero()
+            && datum.timeline.is_plain();
+        plain.then_some(datum)
     }
 
     /// Index of a handle whose datum takes further accesses.

@@ -9,6 +9,7 @@
 //! | `timeline` | the order of accesses to one datum |
 //! | `datum`, `registry` | what is registered, how it is split and joined |
 //! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
+//! | `plain` | the straight path of nearly all tasks, from submission to completion |
 //! | `complete` | completion and its consequences, iteratively |
 //! | `cancel`, `failure` | failing before the start; records of first causes |
 //! | `place` | reservations and holds |
@@ -36,6 +37,7 @@ pub(crate) mod lane;
 pub(crate) mod node;
 pub(crate) mod observers;
 pub(crate) mod place;
+pub(crate) mod plain;
 pub(crate) mod reduce;
 pub(crate) mod registry;
 pub(crate) mod slab;

@@ -81,6 +81,21 @@ impl<T: Vacant> Slab<T> {
         }
     }
 
+    /// Sees to it that the next `count` takes, few, will succeed; false if they might not.
+    #[inline(always)]
+    pub(crate) fn stock(&self, magazine: &mut Magazine, count: usize) -> bool {
+        magazine.free.len() >= count || self.stock_slowly(magazine, count)
+    }
+
+    #[cold]
+    fn stock_slowly(&self, magazine: &mut Magazine, count: usize) -> bool {
+        let mut kept = core::mem::take(&mut magazine.free);
+        let filled = self.refill(magazine);
+        magazine.free.extend(filled);
+        magazine.free.append(&mut kept);
+        magazine.free.len() >= count
+    }
+
     #[cold]
     fn refill(&self, magazine: &mut Magazine) -> Option<u32> {
         if let Some(batch) = self.depot.lock().pop() {

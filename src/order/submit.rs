@@ -334,7 +334,7 @@ impl Graph {
     }
 }
 
-fn units_to_edges(units: u64) -> u64 {
+pub(crate) fn units_to_edges(units: u64) -> u64 {
     (units & super::node::DATA_MASK) + (units >> 32)
 }
 

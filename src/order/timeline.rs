@@ -47,20 +47,21 @@ pub(crate) enum Run {
     Reduce,
 }
 
-/// See the module's text.
+/// See the module's text. What reads and writes need comes first, in one cache line with the head of a datum.
+#[repr(C)]
 #[derive(Default)]
 pub(crate) struct Timeline {
-    /// The datum.
-    pub(crate) datum: u32,
     /// Last writer; its success or failure is the datum's.
     pub(crate) writer: Token,
     /// A further node that the next writer must wait for.
     pub(crate) gate: Token,
-    /// Epoch of the open run, 0 if there is none.
-    pub(crate) epoch: u32,
-    pub(crate) run: Run,
     /// Members of the open run so far.
     pub(crate) members: u64,
+    /// Epoch of the open run, 0 if there is none.
+    pub(crate) epoch: u32,
+    /// The datum.
+    pub(crate) datum: u32,
+    pub(crate) run: Run,
     /// What members of an open COMMUTE or REDUCE run wait for.
     pub(crate) base: Token,
     pub(crate) reduction: Option<Arc<ReduceRun>>,
@@ -205,6 +206,12 @@ pub(crate) struct ReduceTarget {
 }
 
 impl Timeline {
+    /// Whether the last accesses were writers and readers alone.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.run, Run::None | Run::Readers) && self.gate.is_zero()
+    }
+
     /// Takes the next place for an access of mode `mode`, whose slot is `room`. Returns the epoch it is a
     /// member of, 0 if none.
     #[inline]
@@ -218,17 +225,7 @@ impl Timeline {
     ) -> Result<u32> {
         joiner.datum = self.datum;
         match mode {
-            READ => {
-                self.close_unless(joiner.graph, lane, Run::Readers)?;
-                if self.run == Run::None {
-                    self.open(joiner.graph, lane, Run::Readers)?;
-                }
-                self.members += 1;
-                if joiner.wait_for(lane, self.writer, room, READ | meta::PROPAGATES)? {
-                    self.writer = Token::COMPLETE;
-                }
-                Ok(self.epoch)
-            }
+            READ => self.place_reader(joiner, lane, room),
             COMMUTE => {
                 if self.run != Run::Commute {
                     self.open_commute(joiner.graph, lane)?;
@@ -262,9 +259,28 @@ impl Timeline {
         }
     }
 
+    /// A READ: waits for the writer and becomes a member of the readers, whose epoch it gives.
+    #[inline]
+    pub(crate) fn place_reader(
+        &mut self,
+        joiner: &mut Joiner<'_>,
+        lane: &mut Lane,
+        room: Room,
+    ) -> Result<u32> {
+        self.close_unless(joiner.graph, lane, Run::Readers)?;
+        if self.run == Run::None {
+            self.open(joiner.graph, lane, Run::Readers)?;
+        }
+        self.members += 1;
+        if joiner.wait_for(lane, self.writer, room, READ | meta::PROPAGATES)? {
+            self.writer = Token::COMPLETE;
+        }
+        Ok(self.epoch)
+    }
+
     /// A WRITE or READ_WRITE: waits for everything before it and becomes the writer.
     #[inline]
-    fn place_writer(
+    pub(crate) fn place_writer(
         &mut self,
         joiner: &mut Joiner<'_>,
         lane: &mut Lane,

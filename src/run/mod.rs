@@ -35,6 +35,7 @@ mod hooks;
 pub(crate) mod open;
 pub(crate) mod opener;
 mod openmp;
+pub(crate) mod plain;
 pub(crate) mod queues;
 #[cfg(test)]
 mod recorded;

@@ -19,7 +19,7 @@ use crossbeam_utils::CachePadded;
 use crate::order::lane::{Lane, count};
 
 /// Once in so many tasks, a worker takes the oldest instead of the newest.
-const FAIR_EVERY: u32 = 61;
+pub(crate) const FAIR_EVERY: u32 = 61;
 
 /// A heap of tasks by priority, then age.
 #[derive(Default)]
@@ -208,6 +208,18 @@ impl Queues {
             return Some(node);
         }
         self.find(slot, lane)
+    }
+
+    /// Whether something waits that comes before the worker's own tasks.
+    #[inline(always)]
+    pub(crate) fn has_urgent_work(&self, slot: usize) -> bool {
+        let own = &self.slots[slot];
+        self.above.size.load(Ordering::Relaxed) != 0
+            || own.here.size.load(Ordering::Relaxed) != 0
+            || self
+                .nodes
+                .get(own.node)
+                .is_some_and(|(_, queue)| queue.size.load(Ordering::Relaxed) != 0)
     }
 
     /// What has waited longest: a task that keeps submitting its successor must not starve the others.

@@ -205,7 +205,7 @@ impl Runtime {
 
     /// Puts the lane's runnable tasks where they will be found.
     #[inline]
-    fn schedule(&self, lane: &mut Lane, slot: Option<usize>) {
+    pub(crate) fn schedule(&self, lane: &mut Lane, slot: Option<usize>) {
         let mut runnable = core::mem::take(&mut lane.ripple.runnable);
         lane.schedules = lane.schedules.wrapping_add(1);
         if lane.schedules.is_multiple_of(64) {
@@ -232,7 +232,7 @@ impl Runtime {
 
     /// Times how long a task that has just become runnable waits for its start; one task at a time.
     #[cold]
-    fn sample_from_here(&self, node: u32) {
+    pub(crate) fn sample_from_here(&self, node: u32) {
         if self.sampled_node.load(Ordering::Relaxed) == 0 {
             self.sampled_since.store(self.now_ns(), Ordering::Relaxed);
             self.sampled_node.store(node, Ordering::Release);
@@ -291,7 +291,7 @@ impl Runtime {
 
     /// Applies the failure policy to new first causes.
     #[cold]
-    fn tell_failures(&self, causes: Vec<u32>) {
+    pub(crate) fn tell_failures(&self, causes: Vec<u32>) {
         for number in causes {
             let cause = self.graph().failures.cause(number);
             match self.settings.on_failure {
@@ -366,7 +366,7 @@ impl Runtime {
 }
 
 /// Marks the runtime as poisoned when a change to the graph is left by a panic.
-struct PoisonOnPanic<'a>(&'a Runtime);
+pub(crate) struct PoisonOnPanic<'a>(pub(crate) &'a Runtime);
 
 impl Drop for PoisonOnPanic<'_> {
     fn drop(&mut self) {
