@@ -7,7 +7,11 @@ use super::handle;
 use super::status::{NORN_E_VERSION, norn_status};
 use super::types::*;
 use crate::error::{Error, Result};
+use crate::order::node::INLINE_SLOTS;
 use crate::run::runtime::Runtime;
+
+/// Most accesses or edges of a plain task.
+const MOST_PLAIN: u64 = INLINE_SLOTS as u64;
 
 /// Submits one task. It runs as soon as its tokens, its data and its place allow.
 ///
@@ -30,15 +34,59 @@ pub unsafe extern "C" fn norn_submit(
     guard(|| {
         let rt = handle::runtime(rt)?;
         // SAFETY: passed on from the caller.
-        let task = unsafe { read(task) }?;
-        // SAFETY: passed on from the caller.
-        let token = unsafe { submit_one(rt, &task) }?;
+        let token = match unsafe { submit_plain(rt, task) } {
+            Some(token) => token,
+            // SAFETY: passed on from the caller.
+            None => unsafe { submit_one(rt, &read(task)?) }?,
+        };
         if !token_or_null.is_null() {
             // SAFETY: not NULL, and the caller promises it is writable.
             unsafe { token_or_null.write(token) };
         }
         Ok(())
     })
+}
+
+/// Submits a task of this version's size on the straight path, where it stands. None: not possible, nothing done.
+///
+/// # Safety
+/// `task` is NULL or points to what `norn_submit` demands.
+#[inline(always)]
+unsafe fn submit_plain(rt: &Runtime, task: *const norn_task) -> Option<norn_token> {
+    // SAFETY: NULL, or aligned and readable at least as far as its size, which is looked at first.
+    if task.is_null() || unsafe { (*task).struct_size } != size_of::<norn_task>() {
+        return None;
+    }
+    // SAFETY: readable in full, see above.
+    let task = unsafe { &*task };
+    let fits =
+        |pointer: *const u8, count: u64| count <= MOST_PLAIN && (count == 0 || !pointer.is_null());
+    if !fits(task.accesses.cast(), task.access_count) || !fits(task.after.cast(), task.after_count)
+    {
+        return None;
+    }
+    let (accesses, after) = (task.accesses, task.after);
+    // SAFETY: the caller promises the elements; NULL only where there are none.
+    let (accesses, after) = unsafe {
+        (
+            few(accesses, task.access_count as usize),
+            few(after, task.after_count as usize),
+        )
+    };
+    rt.submit_plain(task, accesses, after)
+}
+
+/// The elements of an array of the caller's.
+///
+/// # Safety
+/// `pointer` points to `count` elements, or `count` is 0.
+#[inline(always)]
+unsafe fn few<'a, T>(pointer: *const T, count: usize) -> &'a [T] {
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: passed on from the caller.
+    unsafe { core::slice::from_raw_parts(pointer, count) }
 }
 
 /// # Safety

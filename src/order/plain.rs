@@ -173,6 +173,13 @@ impl Graph {
                 return None;
             }
             placed[position] = datum;
+            // What the places will be linked to lies in other cores' caches: fetch all of it at once.
+            // SAFETY: found in the table just now, under the placing lock.
+            let timeline = unsafe { &(*datum).timeline };
+            self.nodes.prefetch_head(timeline.writer.index());
+            if access.mode != NORN_READ {
+                self.epochs.prefetch_head(timeline.epoch);
+            }
         }
         let index = self.take_plain_node(lane, task, state)?;
         let mut joiner = Joiner::new(self, index);
@@ -198,6 +205,17 @@ impl Graph {
             slot.epoch.store(epoch.unwrap_or(0), Ordering::Relaxed);
         }
         Some((index, joiner))
+    }
+
+    /// Fetches what the end of a task will change, while its body runs.
+    #[inline(always)]
+    pub(crate) fn prefetch_end(&self, node: &Node, state: u32) {
+        for slot in &node.slots[..Node::slots_in(state)] {
+            let epoch = slot.epoch.load(Ordering::Relaxed);
+            if epoch != 0 {
+                self.epochs.prefetch_head(epoch);
+            }
+        }
     }
 
     /// Whether a task that has run may be completed on the straight path. `state`: as it was before the body.

@@ -73,9 +73,6 @@ impl Runtime {
         accesses: &[norn_access],
         after: &[norn_token],
     ) -> Result<norn_token> {
-        if let Some(token) = self.submit_plain(task, accesses, after) {
-            return Ok(token);
-        }
         self.check_place(task)?;
         let body = self.body();
         if self.settings.max_live_tasks != 0 && body == 0 {

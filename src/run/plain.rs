@@ -35,9 +35,8 @@ impl Runtime {
         // SAFETY: this thread's, and no call around this one uses it.
         let lane = unsafe { self.free_lane(slot)?.as_mut() };
         let bomb = PoisonOnPanic(self);
-        let submitted = self
-            .graph()
-            .submit_plain(lane, self.body(), task, accesses, after);
+        let body = self.body();
+        let submitted = self.graph().submit_plain(lane, body, task, accesses, after);
         core::mem::forget(bomb);
         let Submitted { token, runnable } = submitted?;
         match runnable {
@@ -47,7 +46,10 @@ impl Runtime {
                     self.sample_from_here(node);
                 }
                 let priority = self.graph().nodes.get(node).priority();
-                self.queues.push(slot, priority, node);
+                match slot {
+                    Some(slot) if body == 0 => self.queues.push_submitted(slot, priority, node),
+                    _ => self.queues.push(slot, priority, node),
+                }
                 self.sleep.work_added();
             }
             None if lane.ripple.arrivals.is_empty() => {}
@@ -114,12 +116,14 @@ impl Runtime {
     /// Runs a plain task. Gives a task that became ready by its end, if there is one; the others are queued.
     #[inline(always)]
     fn run_plain_task(&self, slot: usize, node: u32, entry: &Node, state: u32) -> Option<u32> {
-        let before = entry.set(flag::STARTED);
+        // An addition sets the flag: only who has taken the task out of its queue sets it, once.
+        let before = entry.state.fetch_add(flag::STARTED, Ordering::AcqRel);
         if before & flag::CANCELLED != 0 {
             self.act(|graph, lane| graph.bury_cancelled(lane, node, before));
             return None;
         }
         let sample = self.sample_begins(Some(slot), node);
+        self.graph().prefetch_end(entry, state);
         let run = entry.run.load(Ordering::Relaxed);
         let argument = entry.argument.load(Ordering::Relaxed) as *mut c_void;
         let ended_well = seat::as_body(self, node, 0, |body| {

@@ -15,6 +15,9 @@ use crate::order::token::Token;
 /// Bodies between two looks at those who wait for a drain.
 const LOOK_EVERY: u32 = 64;
 
+/// Looks at the queues before a worker counts itself as searching.
+const GLANCES: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 16 };
+
 impl Runtime {
     /// Sits in `slot` and runs tasks until the slot goes to somebody else or the runtime stops.
     pub(crate) fn work(&self, slot: usize) {
@@ -86,6 +89,14 @@ impl Runtime {
         deadline: Option<Instant>,
         done: &dyn Fn() -> bool,
     ) -> bool {
+        // A task often comes in a moment: only who has waited that long is counted as searching, which costs
+        // every thread that makes tasks runnable a look at the changed count.
+        for _ in 0..GLANCES {
+            if self.has_task(slot) {
+                return true;
+            }
+            crate::sync::hint::spin_loop();
+        }
         self.sleep.begin_search();
         // Nothing to do here may be the end that somebody waits for.
         self.wake_watchers();
