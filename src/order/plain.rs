@@ -82,13 +82,12 @@ impl Graph {
             | flag::COUNTED
             | Node::slot_bits(slots)
             | if odd { flag::ODD_PHASE } else { 0 };
-        let (index, mut joiner) = if accesses.is_empty() {
-            let index = self.take_plain_node(lane, task, state)?;
-            (index, Joiner::new(self, index))
+        let mut joiner = if accesses.is_empty() {
+            self.take_plain_node(lane, task, state)?
         } else {
             self.place_plain(lane, task, accesses, state)?
         };
-        let node = joiner.node;
+        let (index, node) = (joiner.index, joiner.node);
         let generation = node.load_successors().generation();
         joiner.datum = 0;
         for (position, token) in after.iter().enumerate() {
@@ -127,9 +126,9 @@ impl Graph {
         })
     }
 
-    /// A node filled for a plain task, known to nobody yet.
+    /// A node filled for a plain task, known to nobody yet, ready to join its predecessors.
     #[inline(always)]
-    fn take_plain_node(&self, lane: &mut Lane, task: &norn_task, state: u32) -> Option<u32> {
+    fn take_plain_node(&self, lane: &mut Lane, task: &norn_task, state: u32) -> Option<Joiner<'_>> {
         let index = self.nodes.take(&mut lane.nodes)?;
         let node = self.nodes.get(index);
         if node.successors.load(Ordering::Relaxed) == 0 {
@@ -148,7 +147,13 @@ impl Graph {
         node.set_name_priority(task.name, task.priority);
         // Release: reports that see the kind see the fields above.
         node.state.store(state, Ordering::Release);
-        Some(index)
+        Some(Joiner {
+            graph: self,
+            index,
+            node,
+            units: 0,
+            datum: 0,
+        })
     }
 
     /// Takes a node and its places in all timelines, in one step.
@@ -159,7 +164,7 @@ impl Graph {
         task: &norn_task,
         accesses: &[norn_access],
         state: u32,
-    ) -> Option<(u32, Joiner<'_>)> {
+    ) -> Option<Joiner<'_>> {
         let mut data = self.data.lock();
         let mut placed = [core::ptr::null_mut::<Datum>(); INLINE_SLOTS];
         for (position, access) in accesses.iter().enumerate() {
@@ -181,8 +186,7 @@ impl Graph {
                 self.epochs.prefetch_head(timeline.epoch);
             }
         }
-        let index = self.take_plain_node(lane, task, state)?;
-        let mut joiner = Joiner::new(self, index);
+        let mut joiner = self.take_plain_node(lane, task, state)?;
         let node = joiner.node;
         for (position, access) in accesses.iter().enumerate() {
             // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
@@ -204,7 +208,7 @@ impl Graph {
             };
             slot.epoch.store(epoch.unwrap_or(0), Ordering::Relaxed);
         }
-        Some((index, joiner))
+        Some(joiner)
     }
 
     /// Fetches what the end of a task will change, while its body runs.
@@ -229,8 +233,7 @@ impl Graph {
 
     /// Completes a plain task whose body has ended well. What follows is in the lane's ripple.
     #[inline(always)]
-    pub(crate) fn complete_plain(&self, lane: &mut Lane, index: u32, state: u32) {
-        let node = self.nodes.get(index);
+    pub(crate) fn complete_plain(&self, lane: &mut Lane, index: u32, node: &Node, state: u32) {
         self.destroy_argument(node);
         for slot in &node.slots[..Node::slots_in(state)] {
             let epoch = slot.epoch.load(Ordering::Relaxed);

@@ -93,7 +93,8 @@ impl<T: Vacant> Slab<T> {
     /// Fetches a slot that will be written soon into this core's cache: it may lie in another's.
     #[inline(always)]
     fn prefetch(&self, index: u32) {
-        let slot: *const T = self.get(index);
+        let chunk = self.chunks[index as usize >> CHUNK_BITS].load(Ordering::Relaxed);
+        let slot = chunk.wrapping_add(index as usize & (CHUNK - 1));
         for line in 0..size_of::<T>().div_ceil(64) {
             prefetch_for_write(slot.cast::<u8>().wrapping_add(64 * line));
         }

@@ -14,7 +14,7 @@ use super::runtime::{PoisonOnPanic, Runtime};
 use super::seat;
 use crate::abi::types::*;
 use crate::order::lane::{Lane, count};
-use crate::order::node::{Node, flag, kind};
+use crate::order::node::{Node, clamp_priority, flag, kind};
 use crate::order::plain::{NOT_PLAIN, Submitted, is_plain};
 use crate::sync::atomic::Ordering;
 
@@ -45,7 +45,7 @@ impl Runtime {
                 if lane.schedules.is_multiple_of(64) {
                     self.sample_from_here(node);
                 }
-                let priority = self.graph().nodes.get(node).priority();
+                let priority = clamp_priority(task.priority);
                 match slot {
                     Some(slot) if body == 0 => self.queues.push_submitted(slot, priority, node),
                     _ => self.queues.push(slot, priority, node),
@@ -152,7 +152,7 @@ impl Runtime {
             Some(lane) if self.graph().ended_plain(entry, state) => {
                 // SAFETY: this thread's, and no call around this one uses it.
                 let lane = unsafe { &mut *lane.as_ptr() };
-                self.complete_plain_task(lane, slot, node, state)
+                self.complete_plain_task(lane, slot, node, entry, state)
             }
             _ => {
                 self.finish_body(node, None);
@@ -167,13 +167,14 @@ impl Runtime {
         lane: &mut Lane,
         slot: Option<usize>,
         node: u32,
+        entry: &Node,
         state: u32,
     ) -> Option<u32> {
         let graph = self.graph();
         lane.busy = true;
         count(&lane.counters.changes, 1);
         let bomb = PoisonOnPanic(self);
-        graph.complete_plain(lane, node, state);
+        graph.complete_plain(lane, node, entry, state);
         let mut next = None;
         let mut pushed = false;
         while let Some(arrived) = lane.ripple.arrivals.pop() {
