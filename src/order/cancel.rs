@@ -35,6 +35,7 @@ use crate::abi::status::{
 };
 use crate::abi::types::NORN_READ;
 use crate::error::{Error, Result};
+use crate::sync::mutant;
 
 impl Graph {
     /// Cancels a task that has not started, a declared token, a promise or a group.
@@ -147,7 +148,7 @@ impl Graph {
             return;
         }
         let before = node.pending.fetch_add(CANCEL_MARK, Ordering::AcqRel);
-        if before & DATA_MASK == 0 {
+        if before & DATA_MASK == 0 || mutant!("double_release") {
             self.release_data_of_cancelled(lane, index);
             node.pending.fetch_sub(CANCEL_MARK, Ordering::AcqRel);
         }
@@ -341,11 +342,18 @@ impl Graph {
     pub(crate) fn cancel_all(&self, lane: &mut Lane) {
         for index in self.nodes.indices() {
             let node = self.nodes.get(index);
-            let state = node.load_state();
+            let token = node.token(self.id, index);
+            // Acquire: who sees the kind sees the guard that was set before it.
+            let state = node.state.load(Ordering::Acquire);
+            // A body may be submitting this very task: until it lets it go, the node is the submission's. (The
+            // units of predecessors that are quicker than it may borrow from GUARD, but then bit 62 is set.)
+            let pending = node.pending.load(Ordering::Acquire);
+            let is_out = state & flag::HELD != 0 || pending & (GUARD | CANCEL_MARK) == 0;
             if state & kind::MASK == kind::TASK
                 && state & (flag::STARTED | flag::CANCELLED | flag::RUN_ALWAYS) == 0
+                && (is_out || mutant!("cancelled_in_submission"))
             {
-                let _ = self.cancel(lane, node.token(self.id, index));
+                let _ = self.cancel(lane, token);
                 self.settle(lane);
             }
         }
