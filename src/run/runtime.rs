@@ -197,8 +197,12 @@ impl Runtime {
         if !lane.ripple.new_causes.is_empty() {
             self.tell_failures(core::mem::take(&mut lane.ripple.new_causes));
         }
-        if slot.is_none() && self.watcher_count.load(Ordering::Relaxed) != 0 {
-            self.wake_watchers();
+        if slot.is_none() {
+            // The other side of `Watching::watch`: it sees this change, or is seen here.
+            super::asymmetric::light();
+            if self.watcher_count.load(Ordering::Relaxed) != 0 {
+                self.wake_watchers();
+            }
         }
         result
     }
