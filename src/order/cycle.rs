@@ -26,6 +26,7 @@ use crate::abi::types::{
     NORN_COMMUTE, NORN_PLACE_OPENER, NORN_READ, NORN_REDUCE, norn_task, norn_token,
 };
 use crate::error::{Error, Result};
+use crate::sync::mutant;
 
 /// Nodes that cannot end before the start nodes, each with the node through which it was found (itself for
 /// a start node).
@@ -421,10 +422,15 @@ impl Graph {
         let Some(pin) = self.observers.pin(after, node) else {
             return Err(not_open());
         };
-        // The unit comes first: if the node still takes edges after it, whoever lets the node go does so
-        // later and finds the unit, so the node cannot arrive before the edge is satisfied.
+        // The unit comes first, and only while the guard is on: whoever lets the node go does so later and finds
+        // the unit, so the node cannot arrive before the edge is satisfied. Without the guard the node may have
+        // arrived, and a cancel that saw the unit would take it for one that has not.
         let unit = super::node::EXPLICIT_UNIT;
-        let held = node.pending.fetch_add(unit, Ordering::AcqRel);
+        node.pending
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |pending| {
+                (pending & GUARD != 0 || mutant!("unit_without_guard")).then(|| pending + unit)
+            })
+            .map_err(|_| not_open())?;
         let mut linked = Ok(true);
         let open = takes_edges(node.load_state());
         if open {
@@ -445,7 +451,7 @@ impl Graph {
         drop(pin);
         // Satisfied at once, or refused: take the unit back. If the node was let go meanwhile and waits for
         // nothing else, this subtraction is what makes it arrive.
-        if node.pending.fetch_sub(unit, Ordering::AcqRel) == unit && held != 0 {
+        if node.pending.fetch_sub(unit, Ordering::AcqRel) == unit {
             lane.ripple.arrivals.push(index);
         }
         linked?;

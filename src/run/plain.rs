@@ -55,8 +55,8 @@ impl Runtime {
             None if lane.ripple.arrivals.is_empty() => {}
             None => self.act(|_, _| ()),
         }
-        if slot.is_none() && self.watcher_count.load(Ordering::Relaxed) != 0 {
-            self.wake_watchers();
+        if slot.is_none() {
+            self.wake_watchers_of_change();
         }
         Some(token.into())
     }

@@ -197,10 +197,20 @@ impl Runtime {
         if !lane.ripple.new_causes.is_empty() {
             self.tell_failures(core::mem::take(&mut lane.ripple.new_causes));
         }
-        if slot.is_none() && self.watcher_count.load(Ordering::Relaxed) != 0 {
-            self.wake_watchers();
+        if slot.is_none() {
+            self.wake_watchers_of_change();
         }
         result
+    }
+
+    /// A thread that holds no slot has changed the graph. The other side of `Watching::watch`: that sees this
+    /// change, or is seen here.
+    #[inline(always)]
+    pub(crate) fn wake_watchers_of_change(&self) {
+        super::asymmetric::light();
+        if self.watcher_count.load(Ordering::Relaxed) != 0 {
+            self.wake_watchers();
+        }
     }
 
     /// Puts the lane's runnable tasks where they will be found.
