@@ -20,7 +20,9 @@ foreach(kind LIBDIR INCLUDEDIR)
 endforeach()
 list(TRANSFORM norn_system_libraries PREPEND "-l" OUTPUT_VARIABLE norn_pc_private)
 list(JOIN norn_pc_private " " norn_pc_private)
+list(TRANSFORM CMAKE_DL_LIBS PREPEND "-l" OUTPUT_VARIABLE norn_pc_dl)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/norn.pc.in" "${PROJECT_BINARY_DIR}/norn.pc" @ONLY)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/norn-dl.pc.in" "${PROJECT_BINARY_DIR}/norn-dl.pc" @ONLY)
 
 set(norn_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/norn")
 install(TARGETS ${norn_targets} EXPORT nornTargets
@@ -29,6 +31,6 @@ install(TARGETS ${norn_targets} EXPORT nornTargets
 install(EXPORT nornTargets NAMESPACE norn:: DESTINATION "${norn_cmake_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/nornConfig.cmake" "${PROJECT_BINARY_DIR}/nornConfigVersion.cmake"
   DESTINATION "${norn_cmake_dir}")
-install(FILES "${PROJECT_BINARY_DIR}/norn.pc" DESTINATION "${norn_pkgconfig_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/norn.pc" "${PROJECT_BINARY_DIR}/norn-dl.pc" DESTINATION "${norn_pkgconfig_dir}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE-APACHE LICENSE-MIT NOTICE DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/norn")

@@ -64,15 +64,37 @@ header_compiles() { # compiler standard, then flags
     done
 }
 
+dl_header_links() { # compiler standard, then flags: without libnorn, at two levels of optimisation
+    local compiler=$1 standard=$2 source level
+    shift 2
+    for source in header_dl_first header_dl_last; do
+        for level in -O0 -O2; do
+            # shellcheck disable=SC2086 # a list of flags
+            "$compiler" -std="$standard" $level $strict "$@" -I "$prefix/include" "$here/$source.c" -o "$source" -ldl
+            NORN_LIBRARY='' LD_LIBRARY_PATH='' "./$source"
+        done
+    done
+    readelf -dW header_dl_first | no libnorn
+}
+headers_installed() {
+    local header
+    for header in norn.h norn_dl.h; do cmp "$top/include/$header" "$prefix/include/$header"; done
+}
+
 check "header: include/norn.h is what src/abi says" "$top/tools/header.sh" --check
-check "header: the installed one is the committed one" cmp "$top/include/norn.h" "$prefix/include/norn.h"
+check "header: include/norn_dl.h is what include/norn.h says" "$top/tools/dl_header.py" --check
+check "header: the installed ones are the committed ones" headers_installed
 for compiler in gcc clang; do
     has $compiler || continue
     for standard in c99 c11 c17 c2x; do
         check "header: $compiler $standard" header_compiles $compiler $standard -x c
+        check "norn_dl.h: $compiler $standard" dl_header_links $compiler $standard -Wconversion -Wstrict-prototypes \
+            -Wmissing-prototypes -x c
     done
     for standard in c++11 c++17 c++20; do
         check "header: $compiler $standard" header_compiles $compiler $standard -x c++ -Wold-style-cast
+        check "norn_dl.h: $compiler $standard" dl_header_links $compiler $standard -Wconversion -Wold-style-cast \
+            -Wzero-as-null-pointer-constant -x c++
     done
 done
 
@@ -207,10 +229,20 @@ has clang && check "two Rust libraries: both static, clang" two_rusts clang "$ar
 check "two Rust libraries: shared norn, static other" two_rusts cc -L "$libdir" -lnorn second.a
 check "two Rust libraries: both localised, panics caught" localised
 
+absent_covers() { # absent.c calls every function that there is
+    cut -d ' ' -f 1 "$here/symbols.txt" | while read -r name; do
+        grep -qw "$name" "$consumers/optional/absent.c" || { echo "absent.c does not call $name"; exit 1; }
+    done
+}
+check "norn_dl.h: the test without a library calls every function" absent_covers
+
 # --- the package ------------------------------------------------------------
 
 no_build_paths() { no -rIlF -e "$build" -e "$top" "$1"; }
-quiet_cmake() { cmake -DCMAKE_C_FLAGS="-Wall -Wextra -Wpedantic -Werror" -DCMAKE_BUILD_TYPE="${type:-}" "$@"; }
+quiet_cmake() {
+    local flags="-Wall -Wextra -Wpedantic -Werror"
+    cmake --no-warn-unused-cli -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_BUILD_TYPE="${type:-}" "$@"
+}
 consumer() { # name of the project, folder to build in, then options
     local project=$1 folder=$2
     shift 2
@@ -224,6 +256,15 @@ another_norn() { # sources, folder, then options: a build of norn that reuses ca
     shift 2
     cmake -S "$sources" -B "$folder" "$@"
     cmake --build "$folder" --parallel 2
+}
+optional() { # build folder, generator, C compiler, C++ compiler
+    CC=$3 CXX=$4 consumer optional "$1" -G "$2" -DCMAKE_PREFIX_PATH="$prefix"
+    readelf -dW "$1/loaded" "$1/libplugin.so" | no libnorn
+}
+optional_pkg_config() { # the flags of norn-dl.pc name no libnorn, and a program built with them does without
+    # shellcheck disable=SC2046 # a list of flags
+    cc -std=c99 -o absent "$consumers/optional/absent.c" $(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --cflags --libs norn-dl)
+    env -u NORN_LIBRARY LD_LIBRARY_PATH='' ./absent
 }
 moved() {
     cp -a "$prefix" moved
@@ -295,6 +336,9 @@ check "package: add_subdirectory, Ninja, Release" subdirectory_ninja
 check "package: pkg-config, moved" pkg_config_moved
 check "package: DESTDIR, multiarch libdir, nested includedir, clang" staged
 check "package: static only, lib64" static_only
+check "norn_dl.h: absent, found, older, newer, refused; gcc, Ninja" optional c8 Ninja gcc g++
+has clang++ && check "norn_dl.h: absent, found, older, newer, refused; clang, Make" optional c9 "Unix Makefiles" clang clang++
+check "norn_dl.h: pkg-config" optional_pkg_config
 check "package: a newer minor version is refused" newer_refused 0.2
 check "package: an unknown component is refused" newer_refused 0.1 "COMPONENTS mpi"
 check "package: builds offline from the tarball" offline
