@@ -10,6 +10,9 @@ if(NOT NORN_INSTALL)
   return()
 endif()
 
+# Two components, as distributions split a library; what names none is for developers.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME norn_development)
+
 # Packagers may give LIBDIR and INCLUDEDIR as absolute paths, inside the prefix or not.
 set(norn_pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH norn_pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
@@ -23,14 +26,19 @@ list(JOIN norn_pc_private " " norn_pc_private)
 list(TRANSFORM CMAKE_DL_LIBS PREPEND "-l" OUTPUT_VARIABLE norn_pc_dl)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/norn.pc.in" "${PROJECT_BINARY_DIR}/norn.pc" @ONLY)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/norn-dl.pc.in" "${PROJECT_BINARY_DIR}/norn-dl.pc" @ONLY)
+if(TARGET norn_cxx)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/norn-cxx.pc.in" "${PROJECT_BINARY_DIR}/norn-cxx.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/norn-cxx.pc" DESTINATION "${norn_pkgconfig_dir}")
+endif()
 
 set(norn_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/norn")
 install(TARGETS ${norn_targets} EXPORT nornTargets
-  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT norn_runtime NAMELINK_COMPONENT norn_development
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT norn_development)
 install(EXPORT nornTargets NAMESPACE norn:: DESTINATION "${norn_cmake_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/nornConfig.cmake" "${PROJECT_BINARY_DIR}/nornConfigVersion.cmake"
   DESTINATION "${norn_cmake_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/norn.pc" "${PROJECT_BINARY_DIR}/norn-dl.pc" DESTINATION "${norn_pkgconfig_dir}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
-install(FILES LICENSE-APACHE LICENSE-MIT NOTICE DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/norn")
+install(FILES LICENSE-APACHE LICENSE-MIT NOTICE DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/norn"
+  COMPONENT norn_licences)

@@ -254,8 +254,8 @@ consumer() { # name of the project, folder to build in, then options
 another_norn() { # sources, folder, then options: a build of norn that reuses cargo's work
     local sources=$1 folder=$2
     shift 2
-    cmake -S "$sources" -B "$folder" "$@"
-    cmake --build "$folder" --parallel 2
+    ${without_network:-} cmake -S "$sources" -B "$folder" "$@"
+    ${without_network:-} cmake --build "$folder" --parallel 2
 }
 optional() { # build folder, generator, C compiler, C++ compiler
     CC=$3 CXX=$4 consumer optional "$1" -G "$2" -DCMAKE_PREFIX_PATH="$prefix"
@@ -271,10 +271,13 @@ moved() {
     type=Debug consumer installed c1 -G Ninja -DCMAKE_PREFIX_PATH="$work/moved"
     readelf -dW c1/smoke_c | grep -F 'NEEDED' | grep -F '[libnorn.so.0]'
     ldd c1/smoke_c | grep -F "$work/moved"
-    readelf -dW c1/smoke_static | no -E 'libnorn|NODELETE'
-    readelf -dW c1/libplugin.so | grep NODELETE
+    readelf -dW c1/static_c | no -E 'libnorn|NODELETE'
+    readelf -dW c1/libplugin_c.so | grep NODELETE
 }
 build_tree() { type=RelWithDebInfo consumer installed c2 -G "Unix Makefiles" -Dnorn_DIR="$build"; }
+only() { # one language enabled, and no other
+    consumer installed "only_$1" -G Ninja -DCONSUMER_LANGUAGES="$1" -DCMAKE_PREFIX_PATH="$prefix"
+}
 subdirectory() {
     type=Debug consumer subdirectory c3 -G "Unix Makefiles" -DNORN_SOURCE_DIR="$top"
     readelf -dW c3/norn/libnorn.so | no -E 'RPATH|RUNPATH'
@@ -312,16 +315,61 @@ static_only() {
     consumer installed c6 -G "Unix Makefiles" -Dnorn_DIR="$work/static/lib64/cmake/norn"
     with_pkg_config "$work/static/lib64/pkgconfig" --static
 }
-newer_refused() {
+refused() { # text that the message has, then the arguments of find_package
+    local text=$1
+    shift
     mkdir -p refuse
-    printf 'cmake_minimum_required(VERSION 3.20)\nproject(r NONE)\nfind_package(norn %s CONFIG REQUIRED %s)\n' "$1" "${2:-}" >refuse/CMakeLists.txt
-    ! cmake -S refuse -B refuse/b -DCMAKE_PREFIX_PATH="$prefix"
+    printf 'cmake_minimum_required(VERSION 3.20)\nproject(r NONE)\nfind_package(norn %s REQUIRED)\n' "$*" >refuse/CMakeLists.txt
+    if cmake -S refuse -B refuse/b -DCMAKE_PREFIX_PATH="$prefix" >refuse/log 2>&1; then return 1; fi
+    tr -s ' \n' ' ' <refuse/log | grep -F "$text"
 }
-offline() { # from the tarball, without a registry; unoptimised, because only its success counts
+optional_components() { # what is not there is reported by variable, and norn is found all the same
+    mkdir -p components
+    cat >components/CMakeLists.txt <<'CMAKE'
+cmake_minimum_required(VERSION 3.20)
+project(components LANGUAGES C)
+find_package(norn 0.1 CONFIG REQUIRED COMPONENTS shared static dl OPTIONAL_COMPONENTS mpi Fortran)
+foreach(wanted norn_FOUND norn_shared_FOUND norn_static_FOUND norn_dl_FOUND TRUE)
+  if(NOT ${wanted})
+    message(FATAL_ERROR "${wanted} is not set")
+  endif()
+endforeach()
+# Fortran is not enabled here, whatever was installed.
+if(norn_mpi_FOUND OR norn_Fortran_FOUND)
+  message(FATAL_ERROR "a component is found that is not there")
+endif()
+CMAKE
+    cmake -S components -B components/b -DCMAKE_PREFIX_PATH="$prefix"
+}
+spack_recipe() { python3 -B "$here/spack_recipe.py"; }
+get_oldest_cmake() { # into the build folder, once
+    oldest_cmake=$build/cmake-3.20
+    [ -x "$oldest_cmake/bin/cmake" ] && return 0
+    rm -rf "$oldest_cmake"
+    timeout 120 python3 -m pip --quiet --disable-pip-version-check download cmake==3.20.5 --no-deps --only-binary :all: \
+        --platform manylinux1_x86_64 --python-version 3.9 --dest wheel >wheel.log 2>&1 || return
+    python3 -m zipfile -e wheel/cmake-3.20.5-*.whl wheel/content || return
+    chmod +x wheel/content/cmake/data/bin/*
+    mv wheel/content/cmake/data "$oldest_cmake"
+}
+with_oldest_cmake() { # build, install, test; Make and Ninja; components; C only
+    local PATH=$oldest_cmake/bin:$PATH
+    cmake --version | grep -F 3.20.5
+    another_norn "$top" n6 -G "Unix Makefiles"
+    cmake --install n6 --prefix by_oldest
+    consumer installed c10 -G Ninja -DCMAKE_PREFIX_PATH="$work/by_oldest"
+    consumer installed c11 -G "Unix Makefiles" -DCONSUMER_LANGUAGES=C -DCMAKE_PREFIX_PATH="$prefix"
+    consumer subdirectory c12 -G Ninja -DNORN_SOURCE_DIR="$top"
+    consumer optional c13 -G "Unix Makefiles" -DCMAKE_PREFIX_PATH="$work/by_oldest"
+    optional_components
+}
+offline() { # from the tarball, without a registry, where the kernel lets us without a network; unoptimised, because only its success counts
     mkdir -p tarball cargo_home
     "$top/tools/tarball.sh" tarball
     tar -xzf "tarball/norn-$version.tar.gz"
     unset CARGO_TARGET_DIR
+    local without_network=
+    if unshare --net true 2>/dev/null; then without_network="unshare --net"; fi
     CARGO_HOME=$work/cargo_home CARGO_NET_OFFLINE=true CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
         another_norn "norn-$version" n3 -G Ninja
     [ -z "$(find cargo_home -name '*.crate')" ]
@@ -331,6 +379,8 @@ offline() { # from the tarball, without a registry; unoptimised, because only it
 check "package: installed text files name no build path" no_build_paths "$prefix"
 check "package: install tree moved, Ninja, Debug; needs libnorn.so.0" moved
 check "package: build tree, Make, RelWithDebInfo" build_tree
+check "package: a project with the language C only" only C
+check "package: a project with the language C++ only" only CXX
 check "package: add_subdirectory, Make, Debug" subdirectory
 check "package: add_subdirectory, Ninja, Release" subdirectory_ninja
 check "package: pkg-config, moved" pkg_config_moved
@@ -339,9 +389,24 @@ check "package: static only, lib64" static_only
 check "norn_dl.h: absent, found, older, newer, refused; gcc, Ninja" optional c8 Ninja gcc g++
 has clang++ && check "norn_dl.h: absent, found, older, newer, refused; clang, Make" optional c9 "Unix Makefiles" clang clang++
 check "norn_dl.h: pkg-config" optional_pkg_config
-check "package: a newer minor version is refused" newer_refused 0.2
-check "package: an unknown component is refused" newer_refused 0.1 "COMPONENTS mpi"
+check "package: a newer minor version is refused" refused "version: $version" 0.2 CONFIG
+check "package: an older minor version is refused" refused "version: $version" 0.0 CONFIG
+check "package: an unknown component is refused by name" refused 'installed without its component mpi' 0.1 CONFIG COMPONENTS shared mpi
+check "package: Fortran without the language Fortran is refused by name" refused 'component Fortran' 0.1 CONFIG COMPONENTS Fortran
+check "package: optional components" optional_components
+check "package: the Spack recipe agrees with Cargo.toml and CMakeLists.txt" spack_recipe
+case "package: CMake 3.20" in *${ONLY:-}*) wanted=yes ;; *) wanted= ;; esac
+if [ -z "$wanted" ]; then
+    :
+elif get_oldest_cmake; then
+    check "package: CMake 3.20" with_oldest_cmake
+else
+    echo "# CMake 3.20 left out: $(tail -n 1 wheel.log 2>/dev/null) (pip download cmake==3.20.5 needs python3-pip and a network)"
+fi
 check "package: builds offline from the tarball" offline
+
+# shellcheck source=tests/packaging/debian.sh
+. "$here/debian.sh"
 
 echo "packaging: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
