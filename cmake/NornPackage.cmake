@@ -2,6 +2,7 @@
 # header, licences. Every path in an installed file is relative to that file.
 include(CMakePackageConfigHelpers)
 
+list(APPEND norn_targets norn_dl)
 export(TARGETS ${norn_targets} NAMESPACE norn:: FILE "${PROJECT_BINARY_DIR}/nornTargets.cmake")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/nornConfig.cmake.in" "${PROJECT_BINARY_DIR}/nornConfig.cmake" @ONLY)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/nornConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
@@ -9,9 +10,6 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/nornConfigVersion.cmake"
 if(NOT NORN_INSTALL)
   return()
 endif()
-
-# Two components, as distributions split a library; what names none is for developers.
-set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME norn_development)
 
 # Packagers may give LIBDIR and INCLUDEDIR as absolute paths, inside the prefix or not.
 set(norn_pkgconfig_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
@@ -23,13 +21,7 @@ foreach(kind LIBDIR INCLUDEDIR)
 endforeach()
 list(TRANSFORM norn_system_libraries PREPEND "-l" OUTPUT_VARIABLE norn_pc_private)
 list(JOIN norn_pc_private " " norn_pc_private)
-list(TRANSFORM CMAKE_DL_LIBS PREPEND "-l" OUTPUT_VARIABLE norn_pc_dl)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/norn.pc.in" "${PROJECT_BINARY_DIR}/norn.pc" @ONLY)
-configure_file("${PROJECT_SOURCE_DIR}/cmake/norn-dl.pc.in" "${PROJECT_BINARY_DIR}/norn-dl.pc" @ONLY)
-if(TARGET norn_cxx)
-  configure_file("${PROJECT_SOURCE_DIR}/cmake/norn-cxx.pc.in" "${PROJECT_BINARY_DIR}/norn-cxx.pc" @ONLY)
-  install(FILES "${PROJECT_BINARY_DIR}/norn-cxx.pc" DESTINATION "${norn_pkgconfig_dir}")
-endif()
 
 set(norn_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/norn")
 install(TARGETS ${norn_targets} EXPORT nornTargets
@@ -38,7 +30,17 @@ install(TARGETS ${norn_targets} EXPORT nornTargets
 install(EXPORT nornTargets NAMESPACE norn:: DESTINATION "${norn_cmake_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/nornConfig.cmake" "${PROJECT_BINARY_DIR}/nornConfigVersion.cmake"
   DESTINATION "${norn_cmake_dir}")
-install(FILES "${PROJECT_BINARY_DIR}/norn.pc" "${PROJECT_BINARY_DIR}/norn-dl.pc" DESTINATION "${norn_pkgconfig_dir}")
+install(FILES "${PROJECT_BINARY_DIR}/norn.pc" DESTINATION "${norn_pkgconfig_dir}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE-APACHE LICENSE-MIT NOTICE DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/norn"
   COMPONENT norn_licences)
+
+list(TRANSFORM CMAKE_DL_LIBS PREPEND "-l" OUTPUT_VARIABLE norn_pc_dl)
+set(norn_pc_layers norn-dl)
+if(TARGET norn_cxx)
+  list(APPEND norn_pc_layers norn-cxx)
+endif()
+foreach(layer IN LISTS norn_pc_layers)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/${layer}.pc.in" "${PROJECT_BINARY_DIR}/${layer}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${layer}.pc" DESTINATION "${norn_pkgconfig_dir}")
+endforeach()
