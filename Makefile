@@ -3,7 +3,7 @@
 #   make demo      the tiled Cholesky example; MATRIX=file.mtx RHS=file.mtx for a real one
 #   make check     everything that must hold; ends with "N passed, N failed"
 #   make install   PREFIX (/usr/local), DESTDIR
-#   make header notice abi      refresh include/norn.h, NOTICE, the recorded ABI
+#   make header notice abi      refresh include/*.h, NOTICE, the recorded ABI
 #   make format lint dist clean
 
 BUILD ?= build
@@ -37,6 +37,7 @@ check:
 
 header:
 	tools/header.sh
+	tools/dl_header.py
 
 notice:
 	tools/notice.sh

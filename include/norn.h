@@ -1012,10 +1012,12 @@ static inline norn_config norn_config_init_(void) { norn_config v = norn_config(
 #define NORN_RUNTIME_STATS_INIT {.struct_size = sizeof(norn_runtime_stats)}
 #endif
 
+#ifndef NORN_DL_H /* which has one that needs no linked libnorn */
 /* Opens a runtime; see norn_open_version. `config`: NULL for the defaults. */
 static inline norn_status norn_open(const norn_config *config, norn_runtime **rt) {
     return norn_open_version(NORN_HEADER_VERSION, config, rt);
 }
+#endif
 
 /* One access, for the arrays in norn_task, norn_reserve and norn_data_acquire. */
 static inline norn_access norn_access_of(norn_data data, int32_t mode) {

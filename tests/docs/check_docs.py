@@ -4,13 +4,16 @@
     python3 tests/docs/check_docs.py --prefix build/prefix [--cc gcc] [--only NAME]
 
 1. Every ```c block that is complete is compiled against the installed norn, without warnings. Complete is a
-   block whose first line names a file ("/* NAME.c: ..."), whose fence says "complete", or which has a main.
+   block whose first line names a file ("/* NAME.c: ..."), whose fence says "complete", or which has a main. One that
+   includes norn_dl.h is not linked with the library.
 2. One with a main is run in the modes async, sync and shuffle, or in those that its fence names
-   ("```c sync shuffle:3"), and must end with 0. Where an ```output block follows, that is what it must print.
+   ("```c sync shuffle:3"), and must end with 0; one that includes norn_dl.h also in the mode absent, without a library.
+   Where an ```output block follows, that is what it must print.
    "exit=N" in the fence expects another exit status.
 3. The table of variables in README.md equals the table in src/run/environment.rs.
-4. The program in README.md equals examples-c/quickstart.c; the page's CMake project and its pkg-config line
-   build it, where cmake and pkg-config are installed.
+4. The programs in README.md are the files that tools/readme_programs.py names, the one in docs/optional.md is
+   examples-c/optional.c; README's CMake project and its pkg-config line build hello.c, where cmake and pkg-config are
+   installed.
 5. Relative links, and their #anchors, resolve.
 6. Every norn_* and NORN_* name on the pages exists in the header, in the table of variables or in the build; and
    every function of the header is explained on some page.
@@ -34,7 +37,8 @@ SECONDS = 60
 VARIABLES_HEADING = "Environment variables"
 # Names that the build defines, or that are spoken of as missing.
 OTHER_NAMES = {"NORN_BUILD_SHARED", "NORN_BUILD_STATIC", "NORN_BUILD_EXAMPLES", "NORN_BUILD_TESTS",
-               "NORN_INSTALL", "NORN_SOVERSION", "NORN_0", "norn_static", "NORN_EXAMPLES_CHOLESKY"}
+               "NORN_INSTALL", "NORN_SOVERSION", "NORN_0", "norn_static", "NORN_EXAMPLES_CHOLESKY",
+               "norn_DIR", "norn_Fortran_FOUND", "norn_fortran"}
 
 problems = []
 checks = 0
@@ -81,11 +85,11 @@ def prose(path):
     return kept
 
 
-def compile_flags(prefix):
-    """Flags from the installed norn.pc, which is what the manual tells users to ask."""
-    found = sorted(prefix.glob("**/norn.pc"))
+def compile_flags(prefix, package):
+    """Flags from an installed .pc file, which is what the manual tells users to ask."""
+    found = sorted(prefix.glob(f"**/{package}.pc"))
     if not found:
-        print(f"check_docs: {prefix} has no norn.pc: is norn installed there?", file=sys.stderr)
+        print(f"check_docs: {prefix} has no {package}.pc: is norn installed there?", file=sys.stderr)
         sys.exit(2)
     variables, flags = {"pcfiledir": str(found[0].parent)}, []
 
@@ -107,11 +111,15 @@ def compile_flags(prefix):
 
 class Runner:
     def __init__(self, prefix, compilers, folder):
-        self.pc, self.flags, self.libdir = compile_flags(prefix)
+        self.pc, self.flags, self.libdir = compile_flags(prefix, "norn")
+        _, self.dl_flags, _ = compile_flags(prefix, "norn-dl")
         self.prefix, self.compilers, self.folder = prefix, compilers, folder
 
     def environment(self, mode):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("NORN_")}
+        if mode == "absent":
+            kept.pop("LD_LIBRARY_PATH", None)
+            return kept
         kept["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [self.libdir, kept.get("LD_LIBRARY_PATH")]))
         if mode != "plain":
             kept["NORN_MODE"] = mode
@@ -122,10 +130,11 @@ class Runner:
         source.write_text(text, encoding="utf-8")
         has_main = re.search(r"^int main\(", text, re.M) is not None
         program = self.folder / name
+        flags = self.dl_flags if "<norn_dl.h>" in text else self.flags
         for compiler in self.compilers:
             command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", str(source)]
-            command += ["-o", str(program), *self.flags, "-lpthread", "-lm"] if has_main else [
-                "-c", "-o", f"{program}.o", *[flag for flag in self.flags if flag.startswith("-I")]]
+            command += ["-o", str(program), *flags, "-lpthread", "-lm"] if has_main else [
+                "-c", "-o", f"{program}.o", *[flag for flag in flags if flag.startswith("-I")]]
             done = subprocess.run(command, capture_output=True, text=True)
             check(done.returncode == 0, f"{at}: {compiler} refuses it:\n{done.stderr}")
             if done.returncode != 0:
@@ -163,11 +172,12 @@ def check_programs(pages, runner, only):
             program = runner.build(at, text, name)
             if program is None:
                 continue
-            following = blocks[position + 1] if position + 1 < len(blocks) else None
+            # The same program in other languages may stand in between.
+            following = next((block for block in blocks[position + 1:] if block[0][:1] not in (["cpp"], ["fortran"])), None)
             output = following[2] if following and following[0][:1] == ["output"] else None
             status = next((int(word[5:]) for word in words if word.startswith("exit=")), 0)
             modes = [word for word in words[1:] if word != "complete" and not word.startswith("exit=")]
-            for mode in modes or MODES:
+            for mode in modes or MODES + ["absent"] * ("<norn_dl.h>" in text):
                 runner.run(at, program, mode, status, output)
 
 
@@ -210,18 +220,19 @@ def check_variables(readme):
           "README.md: the variables stand in another order than in src/run/environment.rs")
 
 
-def check_quickstart(readme):
-    program = (ROOT / "examples-c/quickstart.c").read_text(encoding="utf-8")
-    shown = [text for words, _, text in fences(readme) if words[:1] == ["c"]]
-    check(program in shown, "README.md: its program is not examples-c/quickstart.c, byte for byte")
-    check(len(program.splitlines()) < 40, "examples-c/quickstart.c: 40 lines or more")
+def check_shown_programs():
+    done = subprocess.run([sys.executable, ROOT / "tools/readme_programs.py", "--check"], capture_output=True, text=True)
+    check(done.returncode == 0, done.stderr.strip())
+    shown = [text for words, _, text in fences(ROOT / "docs/optional.md") if words[:1] == ["c"]]
+    check((ROOT / "examples-c/optional.c").read_text(encoding="utf-8") in shown,
+          "docs/optional.md: its program is not examples-c/optional.c, byte for byte")
 
 
 def check_build_lines(readme, runner):
     """The CMake project and the pkg-config line, as a reader would copy them."""
-    folder = runner.folder / "quickstart"
+    folder = runner.folder / "build-lines"
     folder.mkdir()
-    shutil.copy(ROOT / "examples-c/quickstart.c", folder)
+    shutil.copy(ROOT / "examples-c/hello.c", folder)
     project = next((text for words, _, text in fences(readme) if words[:1] == ["cmake"]), None)
     line = next((line.strip() for line in readme.read_text(encoding="utf-8").splitlines()
                  if line.startswith("    cc ")), None)
@@ -239,9 +250,9 @@ def check_build_lines(readme, runner):
     if project and shutil.which("cmake"):
         (folder / "CMakeLists.txt").write_text(project, encoding="utf-8")
         build_and_run("the CMake project", f"cmake -S . -B build -DCMAKE_PREFIX_PATH={shlex.quote(str(runner.prefix))}"
-                      " && cmake --build build", "build/quickstart")
+                      " && cmake --build build", "build/hello")
     if line and shutil.which("pkg-config") and shutil.which("cc"):
-        build_and_run("the pkg-config line", line, "quickstart")
+        build_and_run("the pkg-config line", line, "hello")
 
 
 def anchor(title):
@@ -265,7 +276,8 @@ def check_links(pages):
 
 def check_names(pages, prefix):
     header = next(iter(sorted(prefix.glob("**/norn.h"))), ROOT / "include/norn.h").read_text(encoding="utf-8")
-    known = set(re.findall(r"\b(?:norn|NORN)_\w+", header)) | {row[0] for row in variables_of_source()}
+    dl_header = (ROOT / "include/norn_dl.h").read_text(encoding="utf-8")
+    known = set(re.findall(r"\b(?:norn|NORN)_\w+", header + dl_header)) | {row[0] for row in variables_of_source()}
     known |= installation_names() | OTHER_NAMES
     everything = ""
     for page in pages:
@@ -302,7 +314,7 @@ def main():
             check_build_lines(readme, runner)
     if not options.only:
         check_variables(readme)
-        check_quickstart(readme)
+        check_shown_programs()
         check_links(pages)
         check_names(pages, prefix)
     print(f"docs: {checks - len(problems)} passed, {len(problems)} failed")
