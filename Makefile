@@ -63,7 +63,7 @@ bench: installed
 	benches/setup.sh
 	benches/build.sh $(BUILD)/prefix $(BUILD)/bench
 	benches/run.sh $(BUILD)/bench/bin $(BUILD)/bench $(STAGES)
-	$(bench_python) -B benches/report.py $(BUILD)/bench >$(BUILD)/bench/table.txt
+	@$(bench_python) -B benches/report.py $(BUILD)/bench >$(BUILD)/bench/table.txt
 	@cat $(BUILD)/bench/table.txt
 # The distribution's matplotlib belongs to its own interpreter, which need not be the first on PATH.
 bench_python = $$(/usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo /usr/bin/python3 || echo python3)

@@ -87,11 +87,14 @@ struct Loop {
 };
 
 struct CholeskyArgs {
+  const char *program = "";
   int n = 4096, tile = 128, workers = 0, repeats = 3;
 };
 
 static CholeskyArgs parse_cholesky(int argc, char **argv) {
   CholeskyArgs a;
+  const char *name_of = std::strstr(argv[0], "cholesky_");  // the file is named cholesky_PROGRAM
+  a.program = name_of ? name_of + std::strlen("cholesky_") : argv[0];
   for (int i = 1; i < argc; i++) {
     char name[16];
     int value;
@@ -138,8 +141,9 @@ static double median_of(std::vector<double> v) {
 // Runtime: factor() submits all and waits; pause() and resume() keep its threads from taking
 // processor time from the loop.
 template <class Runtime>
-static int cholesky_main(const char *program, Runtime &rt, const CholeskyArgs &a, Tiles &t) {
+static int cholesky_main(Runtime &rt, const CholeskyArgs &a, Tiles &t) {
   const OtherLoad load;
+  const char *program = a.program;
   Tiles plain(a.n, a.tile);
   std::vector<double> loop, tasks;
   auto timed = [](auto &&f) {
@@ -179,8 +183,8 @@ static int cholesky_main(const char *program, Runtime &rt, const CholeskyArgs &a
   double flops = std::pow(a.n, 3) / 3, s = median_of(loop), p = median_of(tasks);
   std::printf(
       "{\"program\":\"%s\",\"measure\":\"cholesky\",\"n\":%d,\"tile\":%d,\"workers\":%d,\"gflops\":%.2f,\"gflops_loop\":%.2f,"
-      "\"share\":%.4f,\"ceiling\":%.4f,\"other_load\":%.2f}\n",
+      "\"share\":%.4f,\"ceiling\":%.4f,\"other_load\":%.2f,\"seconds\":%.3f}\n",
       program, a.n, a.tile, a.workers, flops / p * 1e-9, flops / s * 1e-9, s / p / a.workers,
-      s / *std::max_element(together.begin(), together.end()), load.cores());
+      s / *std::max_element(together.begin(), together.end()), load.cores(), load.seconds());
   return 0;
 }

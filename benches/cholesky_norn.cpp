@@ -89,5 +89,5 @@ int main(int argc, char **argv) {
   CholeskyArgs a = parse_cholesky(argc, argv);
   Tiles t(a.n, a.tile);
   Norn rt(a, t);
-  return cholesky_main("norn", rt, a, t);
+  return cholesky_main(rt, a, t);
 }

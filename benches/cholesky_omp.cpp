@@ -4,10 +4,6 @@
 
 #include "cholesky.h"
 
-#ifndef RUNTIME
-#define RUNTIME "omp"
-#endif
-
 struct OpenMP {
   const CholeskyArgs &a;
   Tiles &t;
@@ -49,5 +45,5 @@ int main(int argc, char **argv) {
   CholeskyArgs a = parse_cholesky(argc, argv);
   Tiles t(a.n, a.tile);
   OpenMP rt{a, t};
-  return cholesky_main(RUNTIME, rt, a, t);
+  return cholesky_main(rt, a, t);
 }

@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
   int status;
   {
     StarPU rt(t);
-    status = cholesky_main("starpu", rt, a, t);
+    status = cholesky_main(rt, a, t);
   }
   starpu_shutdown();
   return status;

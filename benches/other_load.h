@@ -1,6 +1,7 @@
 // What else ran on this machine meanwhile: processor time of the whole machine, time stolen
-// by the hypervisor included, less that of this process. A figure taken beside other load is no figure, so every line
-// of output says how much there was, in cores.
+// by the hypervisor included, less that of this process. A figure taken beside other load is no
+// figure, so every line of output says how much there was, in cores, and over how many seconds.
+// The system counts in ticks of 10 ms: one short process says little, the mean over many does.
 #pragma once
 #include <unistd.h>
 
@@ -26,8 +27,9 @@ class OtherLoad {
   double start_ = clock_s(CLOCK_MONOTONIC), own_ = clock_s(CLOCK_PROCESS_CPUTIME_ID), machine_ = machine_s();
 
  public:
+  double seconds() const { return clock_s(CLOCK_MONOTONIC) - start_; }
   double cores() const {
-    double wall = clock_s(CLOCK_MONOTONIC) - start_, own = clock_s(CLOCK_PROCESS_CPUTIME_ID) - own_;
+    double wall = seconds(), own = clock_s(CLOCK_PROCESS_CPUTIME_ID) - own_;
     double other = machine_s() - machine_ - own;
     return other > 0 && wall > 0 ? other / wall : 0;
   }

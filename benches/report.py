@@ -49,7 +49,7 @@ class Figures:
             elif measure == "failed":
                 self.failed.append(row)
             else:
-                self.load.append(row.get("other_load", 0))
+                self.load.append((row["other_load"], row["seconds"]))
                 self.rows[self.key(row)].append(row)
 
     @staticmethod
@@ -99,9 +99,8 @@ def heading(text):
 def table(figures, workers):
     heading(f"ns a task, empty bodies, {workers} worker{'s' if workers > 1 else ''}")
     print(f"{'':18}" + "".join(f"{pattern:>13}" for pattern in PATTERNS))
-    apart = {}
-    tasks = collections.Counter()
-    cells = {}
+    apart, cells = {}, {}
+    usual = max((figures.rows[key][0]["tasks"] for key in figures.rows if key[:2] == ("table", "norn")), default=0)
     for program in figures.programs():
         shown = {}
         for pattern in PATTERNS:
@@ -110,16 +109,16 @@ def table(figures, workers):
             if value is None:
                 continue
             count = figures.rows[key][0]["tasks"]
-            tasks[count] += 1
             if program != "floor" and figures.undeferred(key):
                 apart.setdefault(program, {})[pattern] = value
             else:
                 shown[pattern] = cells[program, pattern] = (value, count)
         if shown:
-            usual = max((figures.rows[key][0]["tasks"] for key in figures.rows if key[:2] == ("table", "norn")), default=0)
             few = {count for _, count in shown.values() if count < 0.9 * usual}
             print(f"{program:18}" + "".join(number(shown[p][0] if p in shown else None, 13) for p in PATTERNS)
                   + (f"   fewer tasks: {', '.join(map(str, sorted(few)))}" if few else ""))
+    least = [min((row["ns_min"] for row in figures.rows.get(("table", "norn", workers, p), [])), default=None) for p in PATTERNS]
+    print(f"{'norn, least':18}" + "".join(number(value, 13) for value in least))
     for title, base in (("norn / floor", "floor"), ("norn / best peer", None)):
         line, names = [], []
         for pattern in PATTERNS:
@@ -127,10 +126,10 @@ def table(figures, workers):
             found = [(cells[r, pattern][0], r) for r in rivals if (r, pattern) in cells]
             mine = cells.get(("norn", pattern))
             line.append(f"{mine[0] / min(found)[0]:13.2f}" if found and mine else f"{'-':>13}")
-            names.append(f"{min(found)[1] if found else '-':>13}"[:13])
+            names.append(min(found)[1].replace("tbb_task_group", "task_group") if found else "-")
         print(f"{title:18}" + "".join(line))
         if not base:
-            print(f"{'  which is':18}" + "".join(f"{n[-12:]:>13}" for n in names))
+            print(f"{'  which is':18}" + "".join(f"{n[:12]:>13}" for n in names))
     if apart:
         print("apart, because they ran the tasks inside the submission, as calls:")
         for program, shown in apart.items():
@@ -138,6 +137,8 @@ def table(figures, workers):
 
 
 def metg(figures):
+    if not any(key[0] == "metg" for key in figures.rows):
+        return
     heading("METG(50 %), stencil: smallest grain of a body, ns, at which half of the processor time is body")
     workers = figures.workers()
     print(f"{'':18}" + "".join(f"{w:>9} w." for w in workers))
@@ -279,12 +280,12 @@ def plot(figures, folder):
             value = figures.get(key)
             if value:
                 axis.bar(place + index * width, value, width, color=colours[program],
-                         hatch="//" if figures.undeferred(key) else None, alpha=0.35 if figures.undeferred(key) else 1)
+                         alpha=0.35 if figures.undeferred(key) else 1)
     for place, pattern in enumerate(PATTERNS):
         if (most, pattern) in AIMS:
             axis.hlines(AIMS[most, pattern], place - width, place + 0.8, "red", linestyles="dotted")
     axis.set(yscale="log", ylabel="ns a task", xticks=[i + 0.4 for i in range(5)], xticklabels=PATTERNS,
-             title=f"empty bodies, {most} workers (hatched: run as calls; dotted: aim)")
+             title=f"empty bodies, {most} workers (faint: run as calls; dotted: aim)")
 
     axis = next(panels)
     for program in names:
@@ -319,13 +320,13 @@ def plot(figures, folder):
 
     axis = next(panels)
     for program in names:
-        points = figures.curve("held", program, "stencil")
+        points = [(x, key) for x, key in figures.curve("held", program, "stencil") if x > 9000]
         if points:
             value = figures.get(points[-1][1], "bytes")
             axis.barh(program, value, color=colours[program])
             axis.text(value, program, f" {value:.0f}", va="center")
     axis.axvline(160, color="red", linestyle="dotted")
-    axis.set(xscale="log", xlabel="bytes", title="memory a waiting stencil task")
+    axis.set(xscale="log", xlim=(10, 10000), xlabel="bytes", title="memory a waiting stencil task (dotted: aim)")
     axis.invert_yaxis()
 
     axis = next(panels)
@@ -344,7 +345,10 @@ def plot(figures, folder):
                   loc="lower center", ncols=len(names))
     figure.suptitle(f"norn and peers, {figures.machine.get('processor', '')}, {figures.machine.get('cpus', '?')} CPUs, "
                     f"{figures.machine.get('date', '')}")
-    figure.tight_layout(rect=(0, 0.04, 1, 1))
+    for axis in axes.flat:
+        if not axis.has_data():
+            axis.set_axis_off()
+    figure.subplots_adjust(left=0.06, right=0.98, top=0.92, bottom=0.11, wspace=0.25, hspace=0.28)
     paths = [folder / "bench.png", folder / "bench.svg"]
     for path in paths:
         figure.savefig(path, dpi=110)
@@ -371,11 +375,11 @@ def main():
         heading("not done")
         for text in sorted({f"{row['program']} {row['arguments']}: {row['why']}" for row in figures.failed}):
             print(text)
-    load = statistics.median(figures.load) if figures.load else 0
-    busy = sum(1 for value in figures.load if value > 0.1)
+    seconds = sum(seconds for _, seconds in figures.load) or 1
+    load = sum(load * seconds for load, seconds in figures.load) / seconds
     print(f"\n{len(figures.load)} processes in {figures.duration.get('seconds', '?')} s"
           + (", cut short: the time given was over" if figures.duration.get("cut_short") else "")
-          + f"; other load on the machine: median {load:.2f} cores, over 0.1 in {busy} of {len(figures.load)}"
+          + f"; other load on the machine: {load:.2f} cores on average"
           + ("\nTHE MACHINE WAS NOT QUIET: measure again before believing any of this." if load > 0.1 else ""))
     write_csv(figures, folder / "table.csv")
     for path in plot(figures, folder):

@@ -3,7 +3,7 @@
 #
 #   run.sh BIN OUT [STAGE...]
 #
-# STAGE: table metg tasks held accesses idle wake cholesky (default: all).
+# STAGE: table metg cholesky held tasks accesses idle wake (default: all).
 # From the environment: WORKERS ("1 2"), ROUNDS (3), REPEATS (7), NTASKS (65536),
 # LIMIT (60 s a process), BUDGET (s in all, after which nothing more is started; 0: none),
 # PROGRAMS. QUICK=1: one round, fewer repetitions, tasks and points.
@@ -16,10 +16,10 @@ bin=$(cd "$1" && pwd)
 mkdir -p "$2"
 out=$(cd "$2" && pwd)
 shift 2
-stages=${*:-table metg tasks held accesses idle wake cholesky}
+stages=${*:-table metg cholesky held tasks accesses idle wake}
 quick=${QUICK:-}
 if [ -n "$quick" ] && [ "$quick" != 0 ]; then
-    : "${ROUNDS:=1}" "${REPEATS:=3}" "${NTASKS:=16384}" "${LIMIT:=8}" "${BUDGET:=150}"
+    : "${ROUNDS:=1}" "${REPEATS:=3}" "${NTASKS:=16384}" "${LIMIT:=8}" "${BUDGET:=125}"
     sizes="1000 10000 100000 1000000" counts="0 1 4 16 64" matrix=2048 seconds=1 wakes=50
 else
     quick=
