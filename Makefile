@@ -2,7 +2,7 @@
 #
 #   make demo      the tiled Cholesky example; MATRIX=file.mtx RHS=file.mtx for a real one
 #   make check     everything that must hold; ends with "N passed, N failed"
-#   make bench     norn beside other task runtimes, about 25 minutes; QUICK=1 for three; STAGES="table metg" for some
+#   make bench     norn beside other task runtimes, about 20 minutes; QUICK=1 for three; STAGES="table metg" for some
 #   make install   PREFIX (/usr/local), DESTDIR
 #   make header notice abi      refresh include/norn.h, NOTICE, the recorded ABI
 #   make format lint dist clean

@@ -163,14 +163,18 @@ def curves(figures):
         if not columns:
             continue
         heading(title)
-        # A batch is rounded to whole steps, so sizes differ in their last digits between none.
+        starred = False
         print(f"{'':18}" + "".join(f"{column:>11}" for column in columns) + (f"{'spread':>9}" if measure == "tasks" else ""))
         for program in names:
             values = [figures.get((measure, program, third, column)) for column in columns]
             known = [v for v in values if v]
             if known:
                 spread = f"{max(known) / min(known) - 1:9.0%}" if measure == "tasks" else ""
-                print(f"{program:18}" + "".join(number(v) for v in values) + spread)
+                marks = ["*" if figures.undeferred((measure, program, third, column)) else "" for column in columns]
+                starred = starred or "*" in marks
+                print(f"{program:18}" + "".join(f"{number(v, 0).strip() + m:>11}" for v, m in zip(values, marks)) + spread)
+        if starred:
+            print("* ran the tasks inside the submission, as calls")
     for pattern in ("stencil", "independent"):
         columns = sorted({key[3] for key in figures.rows if key[0] == "held" and key[2] == pattern})
         if not columns:
@@ -282,10 +286,10 @@ def plot(figures, folder):
                 axis.bar(place + index * width, value, width, color=colours[program],
                          alpha=0.35 if figures.undeferred(key) else 1)
     for place, pattern in enumerate(PATTERNS):
-        if (most, pattern) in AIMS:
+        if (most, pattern) in AIMS and axis.patches:
             axis.hlines(AIMS[most, pattern], place - width, place + 0.8, "red", linestyles="dotted")
     axis.set(yscale="log", ylabel="ns a task", xticks=[i + 0.4 for i in range(5)], xticklabels=PATTERNS,
-             title=f"empty bodies, {most} workers (faint: run as calls; dotted: aim)")
+             title=f"empty bodies, {most} worker(s) (faint: run as calls; dotted: aim)")
 
     axis = next(panels)
     for program in names:
@@ -301,14 +305,14 @@ def plot(figures, folder):
         axis.set(xscale="log", yscale="log", xlabel="workers", ylabel="ns a task", title="stencil against workers")
         axis.set_xticks(workers, [str(w) for w in workers])
     else:
-        axis.set(xscale="log", xlabel="ns of grain", title=f"METG(50 %), stencil, {most} workers")
+        axis.set(xscale="log", xlabel="ns of grain", title=f"METG(50 %), stencil, {most} worker(s)")
         axis.invert_yaxis()
 
     for measure, title, label in (("tasks", "stencil, at most 1000 live (solid), all waiting (dashed)", "tasks"),
                                   ("accesses", "4096 tasks against accesses", "accesses a task")):
         axis = next(panels)
         for program in names:
-            points = [(x, figures.get(key)) for x, key in figures.curve(measure, program)]
+            points = [(x, figures.get(key)) for x, key in figures.curve(measure, program) if not figures.undeferred(key)]
             if points:
                 axis.plot(*zip(*points), "o-", color=colours[program])
             if measure == "tasks":
@@ -316,7 +320,13 @@ def plot(figures, folder):
                 if points:
                     axis.plot(*zip(*points), "x--", color=colours[program])
         axis.set(yscale="log", xlabel=label, ylabel="ns a task", title=title)
-        axis.set_xscale("log" if measure == "tasks" else "symlog", **({} if measure == "tasks" else {"linthresh": 1}))
+        if measure == "tasks":
+            axis.set_xscale("log")
+        else:
+            ticks = sorted({key[3] for key in figures.rows if key[0] == "accesses"})
+            axis.set_xscale("symlog", linthresh=1)
+            axis.set(xlim=(-0.2, 80), xticks=ticks, xticklabels=ticks)
+            axis.minorticks_off()
 
     axis = next(panels)
     for program in names:
