@@ -3,6 +3,7 @@
 //! Everything here is under the placing lock: a submission takes its places in
 //! all timelines in one step, so it holds that lock anyway.
 
+use core::ops::{Deref, DerefMut};
 use std::alloc::Layout;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CString;
@@ -49,7 +50,8 @@ impl Extent {
     }
 }
 
-/// A registered datum. What a submission looks at comes first, in one cache line.
+/// A registered datum. What a submission looks at comes first, in one cache line; a table of data that is larger
+/// than a cache is read at that rate.
 #[repr(C, align(64))]
 pub(crate) struct Datum {
     pub(crate) generation: u32,
@@ -60,6 +62,11 @@ pub(crate) struct Datum {
     /// Place node that stands for the first writer of an unwritten datum, 0 if none.
     pub(crate) unwritten: Token,
     pub(crate) timeline: Timeline,
+    description: Box<Description>,
+}
+
+/// What no submission looks at.
+pub(crate) struct Description {
     pub(crate) memory: Extent,
     pub(crate) place: norn_place,
     pub(crate) flags: u32,
@@ -71,6 +78,19 @@ pub(crate) struct Datum {
     pub(crate) parts: Vec<u32>,
     /// Pieces of the last split that has been joined: tasks may still hold these.
     pub(crate) former: Vec<u32>,
+}
+
+impl Deref for Datum {
+    type Target = Description;
+    fn deref(&self) -> &Description {
+        &self.description
+    }
+}
+
+impl DerefMut for Datum {
+    fn deref_mut(&mut self) -> &mut Description {
+        &mut self.description
+    }
 }
 
 impl Datum {
@@ -359,32 +379,33 @@ fn vacant(generation: u32) -> Datum {
     Datum {
         generation,
         live: false,
-        timeline: Timeline::default(),
-        memory: Extent::default(),
-        place: norn_place::default(),
-        flags: 0,
-        name: None,
-        reduce: norn_reduction {
-            identity: None,
-            combine: None,
-            arg: core::ptr::null_mut(),
-        },
-        owned: None,
-        unwritten: Token::COMPLETE,
-        parent: 0,
-        parts: Vec::new(),
-        is_split: false,
-        former: Vec::new(),
         ending: false,
+        is_split: false,
+        unwritten: Token::COMPLETE,
+        timeline: Timeline::default(),
+        description: Box::new(Description {
+            memory: Extent::default(),
+            place: norn_place::default(),
+            flags: 0,
+            name: None,
+            reduce: norn_reduction {
+                identity: None,
+                combine: None,
+                arg: core::ptr::null_mut(),
+            },
+            owned: None,
+            parent: 0,
+            parts: Vec::new(),
+            former: Vec::new(),
+        }),
     }
 }
 
 /// A datum that is in no table yet.
 pub(crate) fn unregistered(memory: Extent) -> Datum {
-    Datum {
-        memory,
-        ..vacant(0)
-    }
+    let mut datum = vacant(0);
+    datum.memory = memory;
+    datum
 }
 
 #[cold]
