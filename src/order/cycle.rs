@@ -190,16 +190,21 @@ impl Graph {
         }
     }
 
-    /// Behind the arrival of a place stands the task that fills it. (A place itself is found through the task
-    /// that fills or holds it, and then stands for the end of that.)
+    /// Behind the arrival of a place stands the task that fills it, if there is one yet. (A filled place itself is
+    /// found through that task, and then stands for the end of it.)
     fn who_waits(&self, consumer: u32) -> u32 {
         let node = self.nodes.get(consumer);
         // A place that was given up passes like any node.
         if node.kind() != kind::PLACE || node.has(flag::ABANDONED) {
             return consumer;
         }
-        self.annex(node)
-            .map_or(0, |annex| annex.filled_by.load(Ordering::Acquire))
+        match self.annex(node) {
+            None => consumer,
+            Some(annex) => match annex.filled_by.load(Ordering::Acquire) {
+                0 => consumer,
+                filler => filler,
+            },
+        }
     }
 
     /// The `done` node of a group, if something waits for it, so that a new member may close a cycle.
