@@ -38,7 +38,8 @@ VARIABLES_HEADING = "Environment variables"
 # Names that the build defines, or that are spoken of as missing.
 OTHER_NAMES = {"NORN_BUILD_SHARED", "NORN_BUILD_STATIC", "NORN_BUILD_EXAMPLES", "NORN_BUILD_TESTS",
                "NORN_INSTALL", "NORN_SOVERSION", "NORN_0", "norn_static", "NORN_EXAMPLES_CHOLESKY",
-               "norn_DIR", "norn_Fortran_FOUND", "norn_fortran"}
+               "norn_DIR", "norn_Fortran_FOUND", "norn_fortran", "norn_runtime",
+               "norn_development", "norn_licences"}
 
 problems = []
 checks = 0

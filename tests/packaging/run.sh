@@ -315,6 +315,18 @@ static_only() {
     consumer installed c6 -G "Unix Makefiles" -Dnorn_DIR="$work/static/lib64/cmake/norn"
     with_pkg_config "$work/static/lib64/pkgconfig" --static
 }
+layer_gone() { # component, its language, the file that makes it: without the file it is refused by name
+    [ -n "$(find "$prefix" -name "$3")" ] || return 0 # this norn has no such layer
+    cp -a "$prefix" "without_$1"
+    find "without_$1" -name "$3" -delete
+    mkdir -p "gone_$1"
+    printf 'cmake_minimum_required(VERSION 3.20)\nproject(g LANGUAGES %s)\nfind_package(norn CONFIG REQUIRED COMPONENTS %s)\n' \
+        "$2" "$1" >"gone_$1/CMakeLists.txt"
+    cmake -S "gone_$1" -B "gone_$1/b" -DCMAKE_PREFIX_PATH="$prefix"
+    rm -r "gone_$1/b"
+    if cmake -S "gone_$1" -B "gone_$1/b" -DCMAKE_PREFIX_PATH="$work/without_$1" >gone.log 2>&1; then return 1; fi
+    tr -s ' \n' ' ' <gone.log | grep -F "installed without its component $1"
+}
 refused() { # text that the message has, then the arguments of find_package
     local text=$1
     shift
@@ -393,6 +405,8 @@ check "package: a newer minor version is refused" refused "version: $version" 0.
 check "package: an older minor version is refused" refused "version: $version" 0.0 CONFIG
 check "package: an unknown component is refused by name" refused 'installed without its component mpi' 0.1 CONFIG COMPONENTS shared mpi
 check "package: Fortran without the language Fortran is refused by name" refused 'component Fortran' 0.1 CONFIG COMPONENTS Fortran
+check "package: the C++ layer, if it was left out, is refused by name" layer_gone CXX CXX norn.hpp
+check "package: the Fortran layer, if it was left out, is refused by name" layer_gone Fortran Fortran NornFortran.cmake
 check "package: optional components" optional_components
 check "package: the Spack recipe agrees with Cargo.toml and CMakeLists.txt" spack_recipe
 case "package: CMake 3.20" in *${ONLY:-}*) wanted=yes ;; *) wanted= ;; esac
