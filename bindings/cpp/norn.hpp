@@ -24,6 +24,9 @@
 #ifndef NORN_HPP
 #define NORN_HPP
 
+#include "norn/coroutine.hpp"
+#include "norn/group.hpp"
 #include "norn/runtime.hpp"
+#include "norn/when.hpp"
 
 #endif

@@ -110,7 +110,7 @@ inline bool runs_inside_calls_only(norn::runtime_ref rt) {
 int main(int argc, char **argv) {
     for (const test_case *t = test_case::first(); t != nullptr; t = t->next) {
         if (argc > 1 && std::strcmp(argv[1], t->name) != 0) continue;
-        if (argc <= 1) std::printf("%s\n", t->name);
+        if (argc <= 1) { std::printf("%s\n", t->name); std::fflush(stdout); }
         t->run();
         if (counted::alive.load() != 0) {
             std::fprintf(stderr, "%s: %d objects were never destroyed\n", t->name, counted::alive.load());

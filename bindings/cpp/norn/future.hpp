@@ -92,6 +92,7 @@ public:
         if (slot_ != nullptr) slot_->unshare();
     }
     slot<T> *operator->() const noexcept { return slot_; }
+    slot<T> &operator*() const noexcept { return *slot_; }
     explicit operator bool() const noexcept { return slot_ != nullptr; }
 
 private:
@@ -357,6 +358,12 @@ public:
         if (!open_ || !value_ || value_->full()) detail::raise_status(NORN_E_STATE, "this promise is complete, or was moved from");
         value_->put(std::forward<A>(a)...);
         fulfil();
+    }
+
+    // For norn's own headers, which fulfil it by its token.
+    detail::share<T> give_up_() noexcept {
+        open_ = false;
+        return std::move(value_);
     }
 
 private:

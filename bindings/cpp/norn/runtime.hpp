@@ -107,6 +107,9 @@ public:
         return done != 0;
     }
 
+    // The token together with its runtime, to get() and to await in coroutines.
+    future<void> watch(token t) const noexcept { return detail::future_maker::make(rt_, t); }
+
     // False when it was too late.
     bool cancel(token t) const {
         const norn_status status = norn_cancel(rt_, t);
