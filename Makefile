@@ -66,6 +66,7 @@ bench: installed
 	benches/run.sh $(BUILD)/bench/bin $(BUILD)/bench $(STAGES)
 	@$(bench_python) -B benches/report.py $(BUILD)/bench >$(BUILD)/bench/table.txt
 	@cat $(BUILD)/bench/table.txt
+	@echo && $(BUILD)/bench/bin/norn_cpp | tee $(BUILD)/bench/norn_cpp.txt
 # The distribution's matplotlib belongs to its own interpreter, which need not be the first on PATH.
 bench_python = $$(/usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 

@@ -31,6 +31,7 @@ starpu=$(pkg-config --cflags --libs starpu-1.3 2>/dev/null) || starpu="-lstarpu-
 {
     build floor g++ floor.cpp &
     build norn g++ norn.cpp $norn &
+    build norn_cpp g++ norn_cpp.cpp $norn &
     build omp_gcc g++ omp.cpp -fopenmp &
     build omp_clang clang++ omp.cpp -fopenmp &
     build starpu g++ starpu.cpp $starpu &
@@ -43,7 +44,7 @@ starpu=$(pkg-config --cflags --libs starpu-1.3 2>/dev/null) || starpu="-lstarpu-
     build cholesky_starpu g++ cholesky_starpu.cpp $starpu $blas &
     wait
 }
-for name in floor norn; do # the others are peers, or need OpenBLAS
+for name in floor norn norn_cpp; do # the others are peers, or need OpenBLAS
     [ ! -e "$out/bin/$name.log" ] || { cat "$out/bin/$name.log" >&2 && exit 1; }
 done
 rm -f "$out"/bin/*.log

@@ -86,6 +86,7 @@ fi
 step build make installed BUILD="$build" || finish
 step examples external examples-c "$build/check/examples"
 step c-tests external tests/c "$build/check/tests-c"
+step cpp-tests external tests/cpp "$build/check/tests-cpp"
 step docs python3 -B tests/docs/check_docs.py --prefix "$build/prefix"
 step packaging tests/packaging/run.sh "$build" "$build/prefix"
 finish

@@ -3,9 +3,9 @@
 
     python3 tests/docs/check_docs.py --prefix build/prefix [--cc gcc] [--only NAME]
 
-1. Every ```c block that is complete is compiled against the installed norn, without warnings. Complete is a
-   block whose first line names a file ("/* NAME.c: ..."), whose fence says "complete", or which has a main. One that
-   includes norn_dl.h is not linked with the library.
+1. Every ```c and ```cpp block that is complete is compiled against the installed norn, without warnings. Complete is a
+   block whose first line names a file ("/* NAME.c: ..." or "// NAME.cpp: ..."), whose fence says "complete", or which has
+   a main. One that includes norn_dl.h is not linked with the library. C++ is C++17 unless the fence says "c++20".
 2. One with a main is run in the modes async, sync and shuffle, or in those that its fence names
    ("```c sync shuffle:3"), and must end with 0; one that includes norn_dl.h also in the mode absent, without a library.
    Where an ```output block follows, that is what it must print.
@@ -126,14 +126,16 @@ class Runner:
             kept["NORN_MODE"] = mode
         return kept
 
-    def build(self, at, text, name):
-        source = self.folder / f"{name}.c"
+    def build(self, at, text, name, standard):
+        source = self.folder / (f"{name}.c" if standard == "gnu11" else f"{name}.cpp")
         source.write_text(text, encoding="utf-8")
         has_main = re.search(r"^int main\(", text, re.M) is not None
         program = self.folder / name
         flags = self.dl_flags if "<norn_dl.h>" in text else self.flags
         for compiler in self.compilers:
-            command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", str(source)]
+            if standard != "gnu11":
+                compiler = {"gcc": "g++", "clang": "clang++"}.get(compiler, compiler)
+            command = [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", str(source)]
             command += ["-o", str(program), *flags, "-lpthread", "-lm"] if has_main else [
                 "-c", "-o", f"{program}.o", *[flag for flag in flags if flag.startswith("-I")]]
             done = subprocess.run(command, capture_output=True, text=True)
@@ -160,9 +162,10 @@ def check_programs(pages, runner, only):
     for page in pages:
         blocks = list(fences(page))
         for position, (words, line, text) in enumerate(blocks):
-            if not words or words[0] != "c":
+            if not words or words[0] not in ("c", "cpp"):
                 continue
-            named = re.match(r"/\* ([\w-]+)\.c\b", text)
+            standard = "gnu11" if words[0] == "c" else "c++20" if "c++20" in words else "c++17"
+            named = re.match(r"(?:/\*|//) ([\w-]+)\.c(?:pp)?\b", text)
             has_main = re.search(r"^int main\(", text, re.M) is not None
             if not (named or has_main or "complete" in words):
                 continue
@@ -170,14 +173,15 @@ def check_programs(pages, runner, only):
             if only and only != name:
                 continue
             at = where(page, line)
-            program = runner.build(at, text, name)
+            program = runner.build(at, text, name, standard)
             if program is None:
                 continue
             # The same program in other languages may stand in between.
-            following = next((block for block in blocks[position + 1:] if block[0][:1] not in (["cpp"], ["fortran"])), None)
+            others = [["fortran"]] if words[0] == "cpp" else [["cpp"], ["fortran"]]
+            following = next((block for block in blocks[position + 1:] if block[0][:1] not in others), None)
             output = following[2] if following and following[0][:1] == ["output"] else None
             status = next((int(word[5:]) for word in words if word.startswith("exit=")), 0)
-            modes = [word for word in words[1:] if word != "complete" and not word.startswith("exit=")]
+            modes = [word for word in words[1:] if word not in ("complete", "c++20") and not word.startswith("exit=")]
             for mode in modes or MODES + ["absent"] * ("<norn_dl.h>" in text):
                 runner.run(at, program, mode, status, output)
 

@@ -274,6 +274,17 @@ moved() {
     readelf -dW c1/static_c | no -E 'libnorn|NODELETE'
     readelf -dW c1/libplugin_c.so | grep NODELETE
 }
+cxx_moved() {
+    cp -a "$prefix" moved3
+    type=Debug consumer cxx x1 -G Ninja -DCMAKE_PREFIX_PATH="$work/moved3"
+    cmp "$top/bindings/cpp/norn.hpp" "$(find moved3 -name norn.hpp)"
+    # shellcheck disable=SC2046 # a list of flags
+    c++ -std=c++17 -o pc_cxx "$consumers/cxx/smoke.cpp" \
+        $(PKG_CONFIG_PATH="moved3/${libdir#"$prefix"/}/pkgconfig" pkg-config --cflags --libs norn-cxx)
+    LD_LIBRARY_PATH="moved3/${libdir#"$prefix"/}" ./pc_cxx
+}
+cxx_build_tree() { type=Release consumer cxx x2 -G "Unix Makefiles" -Dnorn_DIR="$build"; }
+cxx_subdirectory() { type=Release consumer cxx x3 -G Ninja -DNORN_SOURCE_DIR="$top"; }
 build_tree() { type=RelWithDebInfo consumer installed c2 -G "Unix Makefiles" -Dnorn_DIR="$build"; }
 only() { # one language enabled, and no other
     consumer installed "only_$1" -G Ninja -DCONSUMER_LANGUAGES="$1" -DCMAKE_PREFIX_PATH="$prefix"
@@ -313,6 +324,7 @@ static_only() {
     [ -f static/lib64/libnorn.a ]
     [ ! -e static/lib64/libnorn.so ]
     consumer installed c6 -G "Unix Makefiles" -Dnorn_DIR="$work/static/lib64/cmake/norn"
+    consumer cxx x4 -G Ninja -Dnorn_DIR="$work/static/lib64/cmake/norn"
     with_pkg_config "$work/static/lib64/pkgconfig" --static
 }
 layer_gone() { # component, its language, the file that makes it: without the file it is refused by name
@@ -393,6 +405,9 @@ check "package: install tree moved, Ninja, Debug; needs libnorn.so.0" moved
 check "package: build tree, Make, RelWithDebInfo" build_tree
 check "package: a project with the language C only" only C
 check "package: a project with the language C++ only" only CXX
+check "package: norn::cxx and norn-cxx.pc, moved" cxx_moved
+check "package: norn::cxx, build tree" cxx_build_tree
+check "package: norn::cxx, add_subdirectory" cxx_subdirectory
 check "package: add_subdirectory, Make, Debug" subdirectory
 check "package: add_subdirectory, Ninja, Release" subdirectory_ninja
 check "package: pkg-config, moved" pkg_config_moved
