@@ -29,7 +29,7 @@ module norn_array_calls
 contains
   subroutine register_int8(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    integer(int8), pointer, intent(in) :: array(..)
+    integer(int8), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -43,7 +43,7 @@ contains
   subroutine rebind_int8(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    integer(int8), pointer, intent(in) :: array(..)
+    integer(int8), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -51,7 +51,7 @@ contains
 
   subroutine register_int16(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    integer(int16), pointer, intent(in) :: array(..)
+    integer(int16), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -65,7 +65,7 @@ contains
   subroutine rebind_int16(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    integer(int16), pointer, intent(in) :: array(..)
+    integer(int16), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -73,7 +73,7 @@ contains
 
   subroutine register_int32(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    integer(int32), pointer, intent(in) :: array(..)
+    integer(int32), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -87,7 +87,7 @@ contains
   subroutine rebind_int32(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    integer(int32), pointer, intent(in) :: array(..)
+    integer(int32), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -95,7 +95,7 @@ contains
 
   subroutine register_int64(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    integer(int64), pointer, intent(in) :: array(..)
+    integer(int64), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -109,7 +109,7 @@ contains
   subroutine rebind_int64(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    integer(int64), pointer, intent(in) :: array(..)
+    integer(int64), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -117,7 +117,7 @@ contains
 
   subroutine register_real32(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    real(real32), pointer, intent(in) :: array(..)
+    real(real32), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -131,7 +131,7 @@ contains
   subroutine rebind_real32(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    real(real32), pointer, intent(in) :: array(..)
+    real(real32), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -139,7 +139,7 @@ contains
 
   subroutine register_real64(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    real(real64), pointer, intent(in) :: array(..)
+    real(real64), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -153,7 +153,7 @@ contains
   subroutine rebind_real64(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    real(real64), pointer, intent(in) :: array(..)
+    real(real64), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -161,7 +161,7 @@ contains
 
   subroutine register_complex32(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    complex(real32), pointer, intent(in) :: array(..)
+    complex(real32), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -175,7 +175,7 @@ contains
   subroutine rebind_complex32(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    complex(real32), pointer, intent(in) :: array(..)
+    complex(real32), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -183,7 +183,7 @@ contains
 
   subroutine register_complex64(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    complex(real64), pointer, intent(in) :: array(..)
+    complex(real64), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -197,7 +197,7 @@ contains
   subroutine rebind_complex64(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    complex(real64), pointer, intent(in) :: array(..)
+    complex(real64), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -205,7 +205,7 @@ contains
 
   subroutine register_bool(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    logical(c_bool), pointer, intent(in) :: array(..)
+    logical(c_bool), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -219,7 +219,7 @@ contains
   subroutine rebind_bool(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    logical(c_bool), pointer, intent(in) :: array(..)
+    logical(c_bool), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -227,7 +227,7 @@ contains
 
   subroutine register_logical(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    logical, pointer, intent(in) :: array(..)
+    logical, pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -241,7 +241,7 @@ contains
   subroutine rebind_logical(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    logical, pointer, intent(in) :: array(..)
+    logical, pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)
@@ -249,7 +249,7 @@ contains
 
   subroutine register_character(rt, array, data, name, flags, kind, place, reduce, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    character(*), pointer, intent(in) :: array(..)
+    character(*), pointer, asynchronous, intent(in) :: array(..)
     type(norn_data), intent(inout) :: data
     character(*), intent(in), optional :: name
     integer(c_int32_t), intent(in), optional :: flags, kind
@@ -263,7 +263,7 @@ contains
   subroutine rebind_character(rt, data, array, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
-    character(*), pointer, intent(in) :: array(..)
+    character(*), pointer, asynchronous, intent(in) :: array(..)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call norn_data_rebind_memory(rt, data, norn_memory(array), stat, errmsg)

@@ -13,11 +13,16 @@ module norn_memory_of
   private
   public :: norn_memory, norn_memory_problem
 
+  ! What can be wrong with an array.
+  enum, bind(c)
+    enumerator :: fine = 0, absent, scattered, endless
+  end enum
+
   ! The memory of an array. What is wrong with it is reported where it is used.
   type :: norn_memory
     type(c_ptr) :: address = c_null_ptr
     integer(c_int64_t) :: bytes = 0
-    logical :: exists = .true., contiguous = .true.
+    integer :: problem = fine
   end type
 
   ! norn_memory(array): a variable of any intrinsic type (8-bit characters, kinds up to 8 bytes) and any rank, a target.
@@ -27,7 +32,8 @@ module norn_memory_of
   end interface
 
   ! The head of a C descriptor: the standard fixes the order of the first two, and that the dimensions come last. The
-  ! rest is as in GCC, Flang and Intel; `read_head` trusts it only where it agrees with the intrinsics.
+  ! rest is as in GCC and Flang, and is trusted where the extents agree with SIZE. IS_CONTIGUOUS alone would do, but GCC
+  ! answers wrongly for sections with extents of 1.
   type, bind(c) :: c_dimension
     integer(c_ptrdiff_t) :: lower_bound, extent, stride
   end type
@@ -77,107 +83,115 @@ contains
     procedure(head_of), pointer :: get
     type(head) :: found
     integer(c_int64_t) :: element_bytes, run
+    logical :: trusted, dense
     integer :: i
 
     call c_f_procpointer(c_funloc(read_head), get)
     call get(array, int(rank(array), c_int32_t), found)
-    memory%exists = c_associated(found%base)
-    if (.not. memory%exists) return
+    if (.not. c_associated(found%base)) memory%problem = absent
+    if (size(array, kind=c_int64_t) < 0) memory%problem = endless
+    if (memory%problem /= fine) return
 
     element_bytes = element_bits / 8
     run = element_bytes
-    memory%contiguous = is_contiguous(array) .and. found%element_bytes == element_bytes
+    trusted = .true.
+    dense = .true.
     do i = 1, rank(array)
-      if (found%extents(i) == size(array, i, c_int64_t) .and. found%extents(i) > 1) &
-        memory%contiguous = memory%contiguous .and. found%strides(i) == run
+      trusted = trusted .and. found%extents(i) == size(array, i, c_int64_t)
+      if (found%extents(i) > 1) dense = dense .and. found%strides(i) == run
       run = run * size(array, i, c_int64_t)
     end do
-    ! Nothing lies in an array of no elements: to norn it is a name to order by.
-    if (run == 0) memory%contiguous = .true.
-    if (run > 0) memory%address = found%base
+    if (.not. trusted) dense = is_contiguous(array)
     memory%bytes = run
+    ! Nothing lies in an array of no elements: to norn it is a name to order by.
+    if (run == 0) return
+    memory%address = found%base
+    if (.not. dense .or. found%element_bytes /= element_bytes) memory%problem = scattered
   end function
 
   ! Why an array cannot be a datum; empty: it can.
   function norn_memory_problem(memory) result(problem)
     type(norn_memory), intent(in) :: memory
     character(:), allocatable :: problem
-    if (.not. memory%exists) then
-      problem = "the array is not allocated, or a pointer that is not associated"
-    else if (.not. memory%contiguous) then
-      problem = "the array is a section that is not contiguous: register the whole array, or contiguous pieces of it"
-    else
+    select case (memory%problem)
+    case (fine)
       problem = ""
-    end if
+    case (absent)
+      problem = "the array is not allocated, or a pointer that is not associated"
+    case (endless)
+      problem = "the array has assumed size (*), and nobody knows where it ends: register a(1:n)"
+    case default
+      problem = "the array is a section that is not contiguous: register the whole array, or contiguous pieces of it"
+    end select
   end function
 
   function of_int8(array) result(memory)
-    integer(int8), pointer, intent(in) :: array(..)
+    integer(int8), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   function of_int16(array) result(memory)
-    integer(int16), pointer, intent(in) :: array(..)
+    integer(int16), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   function of_int32(array) result(memory)
-    integer(int32), pointer, intent(in) :: array(..)
+    integer(int32), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   function of_int64(array) result(memory)
-    integer(int64), pointer, intent(in) :: array(..)
+    integer(int64), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   function of_real32(array) result(memory)
-    real(real32), pointer, intent(in) :: array(..)
+    real(real32), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   function of_real64(array) result(memory)
-    real(real64), pointer, intent(in) :: array(..)
+    real(real64), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   function of_complex32(array) result(memory)
-    complex(real32), pointer, intent(in) :: array(..)
+    complex(real32), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   function of_complex64(array) result(memory)
-    complex(real64), pointer, intent(in) :: array(..)
+    complex(real64), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   function of_bool(array) result(memory)
-    logical(c_bool), pointer, intent(in) :: array(..)
+    logical(c_bool), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   function of_logical(array) result(memory)
-    logical, pointer, intent(in) :: array(..)
+    logical, pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     memory = described(array, storage_size(array))
   end function
 
   ! GCC says of a section of substrings (a(:)(2:3)) that it were contiguous; the distance of two elements tells.
   function of_character(array) result(memory)
-    character(*), pointer, intent(in) :: array(..)
+    character(*), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
     type(c_ptr) :: second
     memory = described(array, 8 * len(array))
-    if (.not. memory%exists .or. memory%bytes == 0) return
+    if (memory%problem /= fine .or. memory%bytes == 0) return
     second = c_null_ptr
     select rank (array)
     rank (1)
@@ -198,7 +212,7 @@ contains
       if (size(array, 1) > 1) second = c_loc(array(lbound(array, 1) + 1, lbound(array, 2), lbound(array, 3), &
         lbound(array, 4), lbound(array, 5), lbound(array, 6), lbound(array, 7)))
     end select
-    if (c_associated(second)) memory%contiguous = memory%contiguous .and. &
-      transfer(second, 0_c_intptr_t) - transfer(memory%address, 0_c_intptr_t) == len(array)
+    if (.not. c_associated(second)) return
+    if (transfer(second, 0_c_intptr_t) - transfer(memory%address, 0_c_intptr_t) /= len(array)) memory%problem = scattered
   end function
 end module
