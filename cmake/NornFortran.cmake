@@ -10,8 +10,8 @@
 
 # Names without .f90, each after those it uses.
 function(norn_fortran_files variable)
-  set(${variable} norn_c norn_failure_policy norn_memory_of norn_accesses norn_data_calls norn_array_calls
-    norn_task_calls norn_token_calls norn_runtime_calls norn PARENT_SCOPE)
+  set(${variable} norn_c norn_failure_policy norn_memory_of norn_accesses norn_contained norn_data_calls
+    norn_array_calls norn_task_calls norn_token_calls norn_runtime_calls norn PARENT_SCOPE)
 endfunction()
 
 function(norn_add_fortran target)
@@ -30,7 +30,7 @@ function(norn_add_fortran target)
   # It runs on several threads at once: no local variable may be static.
   target_compile_options(${target} PRIVATE "$<$<Fortran_COMPILER_ID:GNU>:-frecursive>")
   target_include_directories(${target} INTERFACE "$<BUILD_INTERFACE:${modules}>")
-  target_link_libraries(${target} PUBLIC norn::norn)
+  target_link_libraries(${target} PUBLIC norn::norn ${CMAKE_DL_LIBS})
 endfunction()
 
 if("Fortran" IN_LIST norn_FIND_COMPONENTS AND NOT TARGET norn::norn_fortran)

@@ -6,8 +6,8 @@
 ! may come, whether it blocks and who owns what.
 !
 ! Compile the files in this order (CMake: find_package(norn COMPONENTS Fortran) does it): norn_c, norn_failure_policy,
-! norn_memory_of, norn_accesses, norn_data_calls, norn_array_calls, norn_task_calls, norn_token_calls, norn_runtime_calls,
-! norn.
+! norn_memory_of, norn_accesses, norn_contained, norn_data_calls, norn_array_calls, norn_task_calls, norn_token_calls,
+! norn_runtime_calls, norn.
 !
 ! SPDX-License-Identifier: Apache-2.0 OR MIT
 module norn

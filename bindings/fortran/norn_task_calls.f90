@@ -11,6 +11,7 @@ module norn_task_calls
     c_submit_many => norn_submit_many
   use norn_failure_policy, only: c_text, conclude
   use norn_accesses, only: norn_access, to_c
+  use norn_contained, only: contained_text, is_contained
   implicit none
   private
   public :: norn_body, norn_plain, norn_indexed, norn_submit, norn_submit_subroutine, norn_submit_many, norn_self_get, &
@@ -146,6 +147,10 @@ contains
       task%arg_bytes = int(arg_bytes, c_int32_t)
       task%flags = ior(task%flags, NORN_COPY_ARG)
     end if
+    if (is_contained(run)) then
+      call conclude(NORN_E_INVALID, "norn_submit", rt, stat, errmsg, contained_text)
+      return
+    end if
     call submit(rt, task, accesses, after, name, token, status, problem)
     call conclude(status, "norn_submit", rt, stat, errmsg, problem)
   end subroutine
@@ -199,6 +204,10 @@ contains
     type(call_of), target :: it
     type(c_funptr) :: run
     it = call_of(c_funloc(work), 0)
+    if (is_contained(it%work)) then
+      call conclude(NORN_E_INVALID, "norn_submit", rt, stat, errmsg, contained_text)
+      return
+    end if
     run = c_funloc(run_plain)
     call submit_pointer(rt, run, c_loc(it), accesses, after, token, name, priority, cpus, flags, place, group, as, &
       arg_bytes=int(c_sizeof(it)), stat=stat, errmsg=errmsg)
@@ -220,6 +229,10 @@ contains
     type(call_of), target :: it
     type(c_funptr) :: run
     it = call_of(c_funloc(work), index)
+    if (is_contained(it%work)) then
+      call conclude(NORN_E_INVALID, "norn_submit", rt, stat, errmsg, contained_text)
+      return
+    end if
     run = c_funloc(run_indexed)
     call submit_pointer(rt, run, c_loc(it), accesses, after, token, name, priority, cpus, flags, place, group, as, &
       arg_bytes=int(c_sizeof(it)), stat=stat, errmsg=errmsg)

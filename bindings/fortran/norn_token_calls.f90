@@ -2,14 +2,16 @@
 !
 ! SPDX-License-Identifier: Apache-2.0 OR MIT
 module norn_token_calls
-  use, intrinsic :: iso_c_binding, only: c_char, c_funloc, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr, c_sizeof
-  use norn_c, only: NORN_OK, norn_complete_fn, norn_error_info, norn_group, norn_runtime, norn_token, &
+  use, intrinsic :: iso_c_binding, only: c_char, c_funloc, c_funptr, c_int32_t, c_int64_t, c_loc, &
+    c_null_ptr, c_ptr, c_sizeof
+  use norn_c, only: NORN_E_INVALID, NORN_OK, norn_complete_fn, norn_error_info, norn_group, norn_runtime, norn_token, &
     c_await => norn_await, c_await_all => norn_await_all, c_await_any => norn_await_any, c_cancel => norn_cancel, &
     c_declare => norn_declare, c_edge => norn_edge, c_error => norn_error, c_eventfd => norn_eventfd, c_fail => norn_fail, &
     c_fulfill => norn_fulfill, c_group_close => norn_group_close, c_group_open => norn_group_open, &
     c_intern => norn_intern, c_on_complete => norn_on_complete, c_promise => norn_promise, c_start => norn_start, &
     c_test => norn_test, c_unhold => norn_unhold
   use norn_failure_policy, only: c_text, conclude
+  use norn_contained, only: contained_text, is_contained
   implicit none
   private
   public :: norn_declare, norn_promise, norn_fulfill, norn_fail, norn_edge, norn_start, norn_await, norn_await_all, &
@@ -238,9 +240,15 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: argument
+    type(c_funptr) :: callback
     argument = c_null_ptr
     if (present(arg)) argument = arg
-    call conclude(c_on_complete(rt, token, c_funloc(fn), argument), "norn_on_complete", rt, stat, errmsg)
+    callback = c_funloc(fn)
+    if (is_contained(callback)) then
+      call conclude(NORN_E_INVALID, "norn_on_complete", rt, stat, errmsg, contained_text)
+    else
+      call conclude(c_on_complete(rt, token, callback, argument), "norn_on_complete", rt, stat, errmsg)
+    end if
   end subroutine
 
   ! A file descriptor that becomes readable when the token completes; the caller closes it.
