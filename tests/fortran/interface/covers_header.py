@@ -2,13 +2,14 @@
 """norn_c has every function and constant of norn.h, with the same number of arguments and the same values, and module
 norn gives every function a Fortran form or says why not.
 
-    covers_header.py HEADER SOURCES [SYMBOLS]
+    covers_header.py DIRECTORIES SOURCES [SYMBOLS]      one of DIRECTORIES, separated by |, has norn.h
 """
 import re
 import sys
 from pathlib import Path
 
-header = Path(sys.argv[1]).read_text(encoding="utf-8")
+header = next(path for path in (Path(one) / "norn.h" for one in sys.argv[1].split("|")) if path.exists())
+header = header.read_text(encoding="utf-8")
 sources = Path(sys.argv[2])
 norn_c = (sources / "norn_c.f90").read_text(encoding="utf-8")
 wrong = []
