@@ -17,6 +17,7 @@ program test
   real(real64), pointer :: view(:)
   real(real32), pointer :: xs(:)
   character(5), target :: text(3), table(2, 2)
+  complex(real64), target :: z(3)
   integer :: stat
   character(200) :: why
 
@@ -30,6 +31,8 @@ program test
   call norn_data_register(rt, points%y, data, stat=stat, errmsg=why);       call refused("another component", "not contiguous")
   call norn_data_register(rt, text(:)(2:3), data, stat=stat, errmsg=why);   call refused("substrings", "not contiguous")
   call norn_data_register(rt, table(:, :)(1:4), data, stat=stat, errmsg=why); call refused("substrings", "not contiguous")
+  call norn_data_register(rt, z%re, data, stat=stat, errmsg=why);           call refused("real parts", "not contiguous")
+  call norn_data_register(rt, z%im, data, stat=stat, errmsg=why);           call refused("imaginary parts", "not contiguous")
   view => a(3, :)
   call norn_data_register(rt, view, data, stat=stat, errmsg=why);           call refused("pointer to a row", "not contiguous")
   xs => points%x
