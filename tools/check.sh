@@ -87,6 +87,12 @@ step build make installed BUILD="$build" || finish
 step examples external examples-c "$build/check/examples"
 step c-tests external tests/c "$build/check/tests-c"
 step cpp-tests external tests/cpp "$build/check/tests-cpp"
+if command -v "${FC:-gfortran}" >/dev/null; then
+    step examples-fortran external examples-fortran "$build/check/examples-fortran"
+    step fortran-tests external tests/fortran "$build/check/tests-fortran"
+else
+    echo "== examples-fortran, fortran-tests left out: there is no Fortran compiler"
+fi
 step docs python3 -B tests/docs/check_docs.py --prefix "$build/prefix"
 step packaging tests/packaging/run.sh "$build" "$build/prefix"
 finish

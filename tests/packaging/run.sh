@@ -436,6 +436,8 @@ check "package: builds offline from the tarball" offline
 
 # shellcheck source=tests/packaging/debian.sh
 . "$here/debian.sh"
+# shellcheck source=tests/packaging/fortran.sh
+. "$here/fortran.sh"
 
 echo "packaging: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]
