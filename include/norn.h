@@ -609,7 +609,7 @@ int32_t norn_self_fail(struct norn_self *self_, int32_t code, const char *messag
 norn_status norn_self_hold(struct norn_self *self_, uint32_t k);
 
 // Takes `k` holds off a task, inside its body or after it. Errors: `NORN_E_STATE` (more than it has).
-// Any thread, also one that norn has never seen; never blocks.
+// Any thread, also one that norn has never seen, and beside a close, which waits for it; never blocks.
 //
 // # Safety
 // Always safe to call; garbage gives a status.
@@ -687,7 +687,8 @@ norn_status norn_data_acquire(struct norn_runtime *rt,
                               int64_t timeout_ns,
                               struct norn_token *hold);
 
-// Ends a hold. Errors: `NORN_E_INVALID` (not a hold), `NORN_E_STATE` (released before). Any thread; never blocks.
+// Ends a hold. Errors: `NORN_E_INVALID` (not a hold), `NORN_E_STATE` (released before). Any thread, beside a close
+// too; never blocks.
 //
 // # Safety
 // The caller no longer touches the memory.
@@ -772,7 +773,8 @@ norn_status norn_open_version(int32_t header_version, const struct norn_config *
 // The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
 //
 // # Safety
-// No other thread may be inside a call on `rt` other than a wait that ends by the close.
+// No other thread may be inside a call on `rt`, except a wait, which the close ends, and what the close itself may
+// wait for: `norn_fulfill`, `norn_fail`, `norn_unhold`, `norn_data_release`.
 norn_status norn_close(struct norn_runtime *rt);
 
 // As `norn_close`, with a choice and a limit.
@@ -877,7 +879,8 @@ norn_status norn_declare(struct norn_runtime *rt, const char *name, struct norn_
 norn_status norn_promise(struct norn_runtime *rt, const char *name, struct norn_token *token);
 
 // Completes a promise. Errors: `NORN_E_INVALID` (not a promise), `NORN_E_STATE` (completed before).
-// Any thread, also one that norn has never seen, inside callbacks too; never blocks; not from a signal handler.
+// Any thread, also one that norn has never seen, inside callbacks too, and beside a close; never blocks; not from
+// a signal handler.
 //
 // # Safety
 // Always safe to call; garbage gives a status.

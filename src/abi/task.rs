@@ -215,13 +215,14 @@ pub unsafe extern "C" fn norn_promise(
 }
 
 /// Completes a promise. Errors: `NORN_E_INVALID` (not a promise), `NORN_E_STATE` (completed before).
-/// Any thread, also one that norn has never seen, inside callbacks too; never blocks; not from a signal handler.
+/// Any thread, also one that norn has never seen, inside callbacks too, and beside a close; never blocks; not from
+/// a signal handler.
 ///
 /// # Safety
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_fulfill(rt: *mut norn_runtime, promise: norn_token) -> norn_status {
-    guard(|| handle::runtime(rt)?.fulfill(promise))
+    guard(|| handle::waiting(rt)?.fulfill(promise))
 }
 
 /// Fails a promise with the application's `code` (not 0) and a `message` (copied; may be NULL). As `norn_fulfill` otherwise.
@@ -238,7 +239,7 @@ pub unsafe extern "C" fn norn_fail(
     guard(|| {
         // SAFETY: passed on from the caller.
         let message = unsafe { string(message) };
-        handle::runtime(rt)?.fail_promise(promise, code, message)
+        handle::waiting(rt)?.fail_promise(promise, code, message)
     })
 }
 

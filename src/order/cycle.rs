@@ -59,9 +59,21 @@ impl Graph {
     /// Everything that waits, directly or not, for the end of a start node. Under the placing lock.
     pub(crate) fn cone(&self, starts: &[u32]) -> Cone {
         let mut cone = Cone {
-            found: starts.iter().map(|start| (*start, *start)).collect(),
+            found: SpreadMap::default(),
         };
-        let mut stack = starts.to_vec();
+        self.grow(&mut cone, starts);
+        cone
+    }
+
+    /// Adds what waits for further start nodes.
+    fn grow(&self, cone: &mut Cone, starts: &[u32]) {
+        let mut stack = Vec::new();
+        for start in starts {
+            if !cone.found.contains_key(start) {
+                cone.found.insert(*start, *start);
+                stack.push(*start);
+            }
+        }
         let mut next = Vec::new();
         while let Some(index) = stack.pop() {
             next.clear();
@@ -73,7 +85,6 @@ impl Graph {
                 }
             }
         }
-        cone
     }
 
     /// Nodes that cannot go on before `index` ends. Under the placing lock.
@@ -190,21 +201,24 @@ impl Graph {
         }
     }
 
-    /// Behind the arrival of a place stands the task that fills it, if there is one yet. (A filled place itself is
-    /// found through that task, and then stands for the end of it.)
+    /// Behind the arrival of a place stands the task that fills it, and the place itself is found through that
+    /// task or the body that holds it: it then stands for the end of that. A place without a task keeps its order
+    /// all the same: whoever fills it, or gives it up, lets those behind it go only after its arrival.
     fn who_waits(&self, consumer: u32) -> u32 {
-        let node = self.nodes.get(consumer);
-        // A place that was given up passes like any node.
+        match self.filler(consumer) {
+            0 => consumer,
+            filler => filler,
+        }
+    }
+
+    /// The task that fills a place; 0: none, or no place, or one that was given up.
+    fn filler(&self, index: u32) -> u32 {
+        let node = self.nodes.get(index);
         if node.kind() != kind::PLACE || node.has(flag::ABANDONED) {
-            return consumer;
+            return 0;
         }
-        match self.annex(node) {
-            None => consumer,
-            Some(annex) => match annex.filled_by.load(Ordering::Acquire) {
-                0 => consumer,
-                filler => filler,
-            },
-        }
+        self.annex(node)
+            .map_or(0, |annex| annex.filled_by.load(Ordering::Acquire))
     }
 
     /// The `done` node of a group, if something waits for it, so that a new member may close a cycle.
@@ -237,22 +251,23 @@ impl Graph {
         task: &norn_task,
         after: &[norn_token],
     ) -> Result<()> {
-        let mut starts: Vec<u32> = lane
+        let places: Vec<u32> = lane
             .wanted
             .iter()
             .map(|wanted| wanted.via)
             .filter(|place| *place != 0)
             .flat_map(|place| self.with_siblings(place))
             .collect();
-        starts.extend(late.into_iter().filter(|index| {
+        let mut late = late;
+        late.retain(|index| {
             let node = self.nodes.get(*index);
             let word = node.load_successors();
             word.head() != LinkId::NONE
                 || word.is_observed()
                 || node.annex.load(Ordering::Relaxed) != 0
                 || node.kind() == kind::GROUP
-        }));
-        if starts.is_empty() {
+        });
+        if late.is_empty() && places.is_empty() {
             return Ok(());
         }
         let explicit: Vec<u32> = after
@@ -265,7 +280,13 @@ impl Graph {
         if explicit.is_empty() && lane.wanted.is_empty() && !at_opener {
             return Ok(());
         }
-        let cone = self.cone(&starts);
+        let mut cone = self.cone(&late);
+        // The task waits for the arrival of its places. (One that is filled is found for its filler's end.)
+        let arrives_late = |place: &&u32| cone.contains(**place) && self.filler(**place) == 0;
+        if let Some(place) = places.iter().find(arrives_late) {
+            return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(*place)));
+        }
+        self.grow(&mut cone, &places);
         if at_opener {
             let occupies = |index: &&u32| self.nodes.get(**index).has(flag::ON_OPENER);
             if let Some(body) = cone.found.keys().find(occupies) {

@@ -37,7 +37,8 @@ struct Entry {
     runtime: AtomicPtr<Runtime>,
     /// Counts opens; part of the handle.
     generation: AtomicU32,
-    /// Waits in progress, from before the handle is looked up until nothing of the runtime is used any more.
+    /// Waits and other calls that may go on beside a close, from before the handle is looked up until nothing of
+    /// the runtime is used any more.
     waits: AtomicUsize,
 }
 
@@ -235,7 +236,7 @@ impl core::ops::Deref for Kept {
     }
 }
 
-/// As `resolve`, for calls that a close may end.
+/// As `resolve`, for calls that a close ends or waits for.
 pub(crate) fn resolve_waiting(handle: *mut norn_runtime) -> Result<Kept> {
     let number = (handle as usize >> TAG_BITS) & (MAX_RUNTIMES - 1);
     TABLE[number].waits.fetch_add(1, Ordering::SeqCst);
