@@ -348,8 +348,37 @@ impl Queues {
                 .any(|(index, slot)| Some(index) != except && !slot.here.is_empty())
     }
 
+    /// Takes everything out, when the threads have ended.
+    pub(crate) fn take_all(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = core::iter::from_fn(|| self.above.pop()).collect();
+        all.extend(core::iter::from_fn(|| self.below.pop()));
+        all.extend(core::iter::from_fn(|| self.opener.pop()));
+        for (_, queue) in &self.nodes {
+            all.extend(core::iter::from_fn(|| queue.pop()));
+        }
+        for slot in &self.slots {
+            all.extend(core::iter::from_fn(|| slot.here.pop()));
+        }
+        all.extend(core::iter::from_fn(|| steal_next(|| self.injector.steal())));
+        for stealer in &self.stealers {
+            all.extend(core::iter::from_fn(|| steal_next(|| stealer.steal())));
+        }
+        all
+    }
+
     /// Whether there is any task at all.
     pub(crate) fn has_any_work(&self) -> bool {
         self.has_work_for_workers(None) || !self.opener.is_empty()
+    }
+}
+
+/// The next one; steals may ask to be tried again.
+fn steal_next(steal: impl Fn() -> Steal<u32>) -> Option<u32> {
+    loop {
+        match steal() {
+            Steal::Success(node) => return Some(node),
+            Steal::Empty => return None,
+            Steal::Retry => {}
+        }
     }
 }
