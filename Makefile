@@ -3,6 +3,7 @@
 #   make demo      the tiled Cholesky example; MATRIX=file.mtx RHS=file.mtx for a real one
 #   make check     everything that must hold; ends with "N passed, N failed"
 #   make bench     norn beside other task runtimes, about 20 minutes; QUICK=1 for three; STAGES="table metg" for some
+#   make models    the lock-free protocols under loom and shuttle, and the defects they catch
 #   make install   PREFIX (/usr/local), DESTDIR
 #   make header notice abi      refresh include/*.h, NOTICE, the recorded ABI
 #   make format lint dist clean
@@ -13,7 +14,7 @@ ifneq ($(shell command -v ninja),)
 export CMAKE_GENERATOR ?= Ninja
 endif
 
-.PHONY: build installed demo check bench header notice abi format lint install dist clean
+.PHONY: build installed demo check bench models header notice abi format lint install dist clean
 
 build:
 	cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
@@ -35,6 +36,9 @@ demo:
 
 check:
 	tools/check.sh $(BUILD)
+
+models:
+	tests/models/run.sh
 
 header:
 	tools/header.sh

@@ -72,7 +72,7 @@ mod substituted {
 
     /// A checker's threads share a thread of the system, so what is local to a thread is the checker's too.
     #[cfg(shuttle)]
-    macro_rules! thread_local {
+    macro_rules! local {
         ($($(#[$attribute:meta])* static $name:ident: $type:ty = const { $value:expr };)*) => {$(
             $(#[$attribute])*
             static $name: $crate::sync::Local<$type> = {
@@ -82,7 +82,7 @@ mod substituted {
         )*};
     }
     #[cfg(shuttle)]
-    pub(crate) use thread_local;
+    pub(crate) use local as thread_local;
 
     #[cfg(shuttle)]
     pub(crate) struct Local<T: 'static>(pub(crate) &'static shuttle::thread::LocalKey<T>);

@@ -27,11 +27,12 @@ step() {
     echo "== $name"
     "$@" 2>&1 | tee "$log"
     status=$?
-    # Lines of cargo test, ctest, tests/docs and tests/packaging.
+    # Lines of cargo test, ctest, tests/docs, tests/models and tests/packaging.
     read -r good bad < <(sed -n \
         -e 's/^test result: .*[^0-9]\([0-9][0-9]*\) passed; \([0-9][0-9]*\) failed.*/\1 \2/p' \
         -e 's/^[0-9]*% tests passed, \([0-9][0-9]*\) tests\{0,1\} failed out of \([0-9][0-9]*\)/\2 \1 of/p' \
         -e 's/^docs: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
+        -e 's/^models: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^packaging: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' "$log" |
         awk '{ good += $1 - ($3 == "of" ? $2 : 0); bad += $2 } END { print good + 0, bad + 0 }')
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
@@ -78,6 +79,7 @@ step format cargo fmt --check
 step clippy cargo clippy --all-targets --locked -- -D warnings
 step notice tools/notice.sh --check
 step rust rust_tests
+step models tests/models/run.sh
 if rustup run "$oldest" cargo --version >/dev/null 2>&1; then
     step oldest-rust oldest_rust
 else

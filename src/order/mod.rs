@@ -34,6 +34,8 @@ pub(crate) mod failure;
 pub(crate) mod graph;
 pub(crate) mod group;
 pub(crate) mod lane;
+#[cfg(all(test, any(loom, shuttle)))]
+mod models;
 pub(crate) mod node;
 pub(crate) mod observers;
 pub(crate) mod place;

@@ -29,6 +29,7 @@ use super::reduce::ReduceRun;
 use super::token::Token;
 use crate::abi::types::{NORN_COMMUTE, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE};
 use crate::error::Result;
+use crate::sync::mutant;
 
 const READ: u32 = NORN_READ as u32;
 const WRITE: u32 = NORN_WRITE as u32;
@@ -148,7 +149,7 @@ impl<'a> Joiner<'a> {
                 }
                 Err(now) => word = super::node::Successors(now),
             }
-            if word.generation() != token.generation() {
+            if word.generation() != token.generation() && !mutant!("edge_after_close") {
                 if let super::node::LinkPlace::Record(record) = link.place() {
                     self.graph.links.give(&mut lane.links, record);
                 }
@@ -305,7 +306,7 @@ impl Timeline {
     #[inline]
     fn wait_for_members(&mut self, joiner: &mut Joiner<'_>, lane: &mut Lane) {
         let epoch = core::mem::take(&mut self.epoch);
-        let members = core::mem::take(&mut self.members);
+        let members = core::mem::take(&mut self.members) - u64::from(mutant!("reader_left_out"));
         self.run = Run::None;
         // Counted before the epoch can satisfy it; the guard keeps the node.
         joiner.units = joiner.units.wrapping_add(DATA_UNIT);

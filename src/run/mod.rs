@@ -32,6 +32,8 @@ pub(crate) mod gang;
 pub(crate) mod hold;
 pub(crate) mod home;
 mod hooks;
+#[cfg(all(test, any(loom, shuttle)))]
+mod models;
 pub(crate) mod open;
 pub(crate) mod opener;
 mod openmp;
@@ -50,4 +52,6 @@ pub(crate) mod threads;
 mod topology;
 pub(crate) mod turns;
 pub(crate) mod wait;
+#[cfg(all(test, shuttle))]
+mod whole;
 pub(crate) mod worker;
