@@ -33,7 +33,7 @@ pub(crate) trait Notify: Send + Sync {
     }
 }
 
-const SHARDS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
+const SHARDS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 
 type Shard = SpreadMap<u64, Vec<Arc<dyn Notify>>>;
 

@@ -16,7 +16,7 @@ use crate::order::token::Token;
 const LOOK_EVERY: u32 = 64;
 
 /// Looks at the queues before a worker counts itself as searching.
-const GLANCES: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 16 };
+const GLANCES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
 
 impl Runtime {
     /// Sits in `slot` and runs tasks until the slot goes to somebody else or the runtime stops.
