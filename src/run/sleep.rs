@@ -11,23 +11,26 @@
 //! then looks at all queues once more; and only then parks.
 //!
 //! *Waking.* Whoever makes a task runnable puts it into a queue, passes the light
-//! fence, and reads `counts`. If somebody sleeps and nobody searches, it wakes one.
+//! fence, and reads `counts`. If somebody sleeps, it passes an ordinary fence and reads
+//! `counts` again; if then nobody searches, it wakes one.
 //!
-//! *No wake-up is lost:* of the two fences one comes first. If the sleeper's is
-//! first, the waker sees the sleeper counted, and wakes it unless a searcher is
-//! awake; if the waker's is first, the sleeper's second look finds the task. A
-//! searcher relied upon either goes to sleep itself and looks again after its fence,
-//! or finds something, this task or another. Then it counts itself out, and the last
-//! searcher to do so while somebody sleeps passes the heavy fence and looks whether
-//! there is more, and if so wakes another. The fence is what makes that look see the
-//! task of a waker that still saw it searching: without, both could look before the
-//! other's store, and the task would wait for a worker to come by.
+//! *No wake-up is lost:* of the sleeper's heavy and the waker's light fence one comes
+//! first. If the sleeper's is first, the waker sees the sleeper counted, and wakes it
+//! unless a searcher is awake; if the waker's is first, the sleeper's second look finds
+//! the task. A searcher relied upon either goes to sleep itself and looks again after
+//! its fence, or finds something, this task or another. Then it counts itself out, and
+//! the last searcher to do so while somebody sleeps passes an ordinary fence and looks
+//! whether there is more, and if so wakes another. The two ordinary fences are what
+//! makes that look see the task of a waker that still saw it searching: without, both
+//! could look before the other's store, and the task would wait for a worker to come
+//! by. They are not the asymmetric pair, because where workers sleep and tasks are
+//! short both sides are frequent, and the heavy fence would stop every thread.
 //!
 //! A woken worker was moved to searching by its waker, so a burst of tasks
 //! wakes one worker, which wakes the next: no thundering herd, no second wake
 //! for the same task.
 
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use crate::sync::thread::Thread;
 
 use crate::sync::Mutex;
@@ -73,6 +76,13 @@ impl Sleep {
     #[inline(always)]
     pub(crate) fn work_added(&self) {
         asymmetric::light();
+        if self.counts.load(Ordering::Relaxed) & (SEARCHING - 1) != 0 {
+            self.work_added_beside_sleepers();
+        }
+    }
+
+    fn work_added_beside_sleepers(&self) {
+        fence(Ordering::SeqCst);
         let counts = self.counts.load(Ordering::Relaxed);
         if counts != 0 && counts < SEARCHING {
             self.wake_one();
@@ -136,9 +146,9 @@ impl Sleep {
         }
     }
 
-    /// The calling worker begins to search.
-    pub(crate) fn begin_search(&self) {
-        self.counts.fetch_add(SEARCHING, Ordering::SeqCst);
+    /// The calling worker begins to search. Gives the number of those who search already.
+    pub(crate) fn begin_search(&self) -> usize {
+        (self.counts.fetch_add(SEARCHING, Ordering::SeqCst) / SEARCHING) as usize
     }
 
     /// The calling worker has found something. `more`: whether there is more to find.
@@ -147,7 +157,7 @@ impl Sleep {
         let last_searcher = before < 2 * SEARCHING;
         if last_searcher && before & (SEARCHING - 1) != 0 {
             if !mutant!("silent_searcher") {
-                asymmetric::heavy();
+                fence(Ordering::SeqCst);
             }
             if more() {
                 self.wake_one();

@@ -15,8 +15,8 @@ use crate::order::token::Token;
 /// Bodies between two looks at those who wait for a drain.
 const LOOK_EVERY: u32 = 64;
 
-/// Looks at the queues before a worker counts itself as searching.
-const GLANCES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
+/// Looks at the queues, twice as far apart each time, before a worker counts itself as searching.
+const GLANCES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 5 };
 
 impl Runtime {
     /// Sits in `slot` and runs tasks until the slot goes to somebody else or the runtime stops.
@@ -91,13 +91,17 @@ impl Runtime {
     ) -> bool {
         // A task often comes in a moment: only who has waited that long is counted as searching, which costs
         // every thread that makes tasks runnable a look at the changed count.
-        for _ in 0..GLANCES {
+        for glance in 0..GLANCES {
             if self.has_task(slot) {
                 return true;
             }
-            crate::sync::hint::spin_loop();
+            for _ in 0..1 << glance {
+                crate::sync::hint::spin_loop();
+            }
         }
-        self.sleep.begin_search();
+        // A few searchers are enough: they wake the others when there is more than they can take. Each further one
+        // would only disturb whoever makes tasks runnable by looking.
+        let crowded = self.sleep.begin_search() >= (self.queues.slots.len() / 4).max(1);
         // Nothing to do here may be the end that somebody waits for.
         self.wake_watchers();
         let until = Instant::now() + self.settings.spin;
@@ -117,7 +121,7 @@ impl Runtime {
                 break;
             }
             rounds += 1;
-            if rounds.is_multiple_of(16) && Instant::now() >= until {
+            if crowded || (rounds.is_multiple_of(16) && Instant::now() >= until) {
                 break;
             }
             for _ in 0..32 {
