@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::sync::Mutex;
+use crossbeam_utils::CachePadded;
 
 use super::annex::Annex;
 use super::commute::Commutes;
@@ -31,7 +32,7 @@ pub(crate) struct Graph {
     pub(crate) annexes: Slab<Annex>,
     /// The placing lock: whoever takes places in timelines holds it, so that a submission takes all of
     /// them in one step.
-    pub(crate) data: Mutex<DataTable>,
+    pub(crate) data: CachePadded<Mutex<DataTable>>,
     pub(crate) commutes: Mutex<Commutes>,
     pub(crate) groups: Mutex<Groups>,
     /// Data that bodies hold by `norn_data_acquire`: node of the body to its places. For the deadlock search.
@@ -64,7 +65,7 @@ impl Graph {
             links: Slab::new(1 << 30),
             epochs: Slab::new(1 << 27),
             annexes: Slab::new(limit),
-            data: Mutex::new(DataTable::default()),
+            data: CachePadded::new(Mutex::new(DataTable::default())),
             commutes: Mutex::new(Commutes::default()),
             groups: Mutex::new(Groups::default()),
             holds_of_bodies: Mutex::new(SpreadMap::default()),

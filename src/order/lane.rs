@@ -2,7 +2,9 @@
 //! magazines of free slots, counters, and the lists of a ripple.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
+use core::cell::Cell;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::datum::Wanted;
 use super::slab::Magazine;
@@ -43,7 +45,9 @@ pub(crate) struct Ripple {
     pub(crate) new_causes: Vec<u32>,
 }
 
-/// Counters of one lane. Written by the lane's thread alone, read by anybody.
+/// Counters of one lane. Written by the lane's thread alone, several times a task, and read by anybody; so they share
+/// no cache line with another lane's.
+#[repr(align(128))]
 #[derive(Default)]
 pub(crate) struct Counters {
     /// Tasks submitted, by parity of the drain phase.
@@ -70,7 +74,8 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Release);
 }
 
-/// See the module's text.
+/// See the module's text. Shares no cache line with another.
+#[repr(align(128))]
 #[derive(Default)]
 pub(crate) struct Lane {
     pub(crate) nodes: Magazine,
@@ -87,6 +92,9 @@ pub(crate) struct Lane {
     pub(crate) worker: i32,
     /// Bodies run, to sample one in 64.
     pub(crate) bodies: u32,
+    /// When the worker last left a search, and how often in a row it was back at once.
+    pub(crate) left_search: Cell<Option<Instant>>,
+    pub(crate) short_runs: Cell<u32>,
     /// Times tasks were made runnable, to sample one in 64.
     pub(crate) schedules: u32,
 }

@@ -16,6 +16,7 @@ use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
 use crate::sync::Mutex;
+use crossbeam_utils::CachePadded;
 
 /// Models have small ones: they make every atomic anew for every schedule.
 const CHUNK_BITS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 12 };
@@ -44,13 +45,13 @@ fn prefetch_for_write(line: *const u8) {
 /// Zeroed memory must be a valid value of the type, the same as its default, and it must need no drop.
 pub(crate) unsafe trait Vacant: Sync + Default {}
 
-/// The slots and the depot of free ones.
+/// The slots and the depot of free ones. What changes lies apart from `chunks`, which every access reads.
 pub(crate) struct Slab<T: Vacant> {
     chunks: Box<[AtomicPtr<T>]>,
     /// First index never handed out. Index 0 is not used: it means "none".
-    next: AtomicU32,
+    next: CachePadded<AtomicU32>,
     /// Batches of free slots that lanes gave back.
-    depot: Mutex<Vec<Vec<u32>>>,
+    depot: CachePadded<Mutex<Vec<Vec<u32>>>>,
     limit: u32,
 }
 
@@ -70,8 +71,8 @@ impl<T: Vacant> Slab<T> {
             chunks: (0..chunks)
                 .map(|_| AtomicPtr::new(core::ptr::null_mut()))
                 .collect(),
-            next: AtomicU32::new(1),
-            depot: Mutex::new(Vec::new()),
+            next: CachePadded::new(AtomicU32::new(1)),
+            depot: CachePadded::new(Mutex::new(Vec::new())),
             limit,
         }
     }

@@ -104,7 +104,7 @@ impl Runtime {
                 };
             }
             let wake = || done() || !self.queues.opener.is_empty() || self.may_be_stuck();
-            self.search(slot, deadline, &wake);
+            self.search(slot, deadline, true, &wake);
         };
         if waits_for_slot && !self.blocked.withdraw(&grant) {
             // A slot is on its way and must not be lost.

@@ -16,7 +16,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::sync::Mutex;
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};
-use crossbeam_utils::CachePadded;
+use crossbeam_utils::{Backoff, CachePadded};
 
 use crate::order::lane::{Lane, count};
 
@@ -263,6 +263,9 @@ impl Queues {
     /// Looks everywhere else.
     fn find(&self, slot: usize, lane: &Lane) -> Option<u32> {
         let own = &self.slots[slot];
+        // Thieves that meet at one queue step back, each longer: a failed attempt too takes the cache line from the
+        // owner, who needs it for each push.
+        let backoff = Backoff::new();
         loop {
             let mut again = false;
             match self.injector.steal_batch_and_pop(&own.deque) {
@@ -285,6 +288,7 @@ impl Queues {
             if !again {
                 return self.below.pop();
             }
+            backoff.spin();
         }
     }
 

@@ -72,8 +72,8 @@ pub(crate) struct Runtime {
     /// A defect was caught; see `poison`.
     pub(crate) poisoned: AtomicBool,
     /// The task whose wait for its start is being timed (one in 64), and since when.
-    pub(crate) sampled_node: AtomicU32,
-    pub(crate) sampled_since: AtomicI64,
+    pub(crate) sampled_node: CachePadded<AtomicU32>,
+    pub(crate) sampled_since: CachePadded<AtomicI64>,
     pub(crate) opened: Instant,
     pub(crate) names: Mutex<HashSet<CString>>,
     pub(crate) watchdog: Mutex<Option<Thread>>,
@@ -131,8 +131,8 @@ impl Runtime {
             running: CachePadded::new(AtomicI64::new(0)),
             draining: Mutex::new(()),
             poisoned: AtomicBool::new(false),
-            sampled_node: AtomicU32::new(0),
-            sampled_since: AtomicI64::new(0),
+            sampled_node: CachePadded::new(AtomicU32::new(0)),
+            sampled_since: CachePadded::new(AtomicI64::new(0)),
             opened: Instant::now(),
             names: Mutex::new(HashSet::new()),
             watchdog: Mutex::new(None),

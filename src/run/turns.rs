@@ -91,7 +91,7 @@ impl Runtime {
             let is_opener = self.is_opener();
             let wake =
                 || done() || (is_opener && !self.queues.opener.is_empty()) || self.may_be_stuck();
-            self.search(0, deadline, &wake);
+            self.search(0, deadline, true, &wake);
         };
         seat::restore(saved);
         self.release_caller_seat();

@@ -18,6 +18,16 @@ const LOOK_EVERY: u32 = 64;
 /// Looks at the queues, twice as far apart each time, before a worker counts itself as searching.
 const GLANCES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 5 };
 
+/// A worker that is back from its tasks sooner found next to nothing.
+const SHORT_RUN: Duration = Duration::from_micros(1);
+
+/// A worker that was away for so long does not wait at all.
+const LONG_RUN: Duration = Duration::from_micros(10);
+
+/// Doublings of the wait of a worker that finds next to nothing, and one more for each doubling of the workers: 64
+/// pauses, some microseconds, with two.
+const MOST_SHORT_RUNS: u32 = 5;
+
 impl Runtime {
     /// Sits in `slot` and runs tasks until the slot goes to somebody else or the runtime stops.
     pub(crate) fn work(&self, slot: usize) {
@@ -39,7 +49,7 @@ impl Runtime {
             }
             if let Some(node) = self.next_task(slot) {
                 self.run_task(slot, node, || false);
-            } else if !self.search(slot, None, &|| false) {
+            } else if !self.search(slot, None, false, &|| false) {
                 continue;
             }
         }
@@ -82,21 +92,26 @@ impl Runtime {
     }
 
     /// Nothing was found: looks again for a while, then sleeps. Returns whether there may be something now;
-    /// false after the deadline or when `done`.
+    /// false after the deadline or when `done`. `expected`: somebody waits for this thread to see that it is done.
     pub(crate) fn search(
         &self,
         slot: usize,
         deadline: Option<Instant>,
+        expected: bool,
         done: &dyn Fn() -> bool,
     ) -> bool {
+        let lane = self.lane(slot);
+        let hasty = !expected && self.came_back_at_once(lane);
         // A task often comes in a moment: only who has waited that long is counted as searching, which costs
         // every thread that makes tasks runnable a look at the changed count.
-        for glance in 0..GLANCES {
-            if self.has_task(slot) {
-                return true;
-            }
-            for _ in 0..1 << glance {
-                crate::sync::hint::spin_loop();
+        if !hasty {
+            for glance in 0..GLANCES {
+                if self.has_task(slot) {
+                    return true;
+                }
+                for _ in 0..1 << glance {
+                    crate::sync::hint::spin_loop();
+                }
             }
         }
         // A few searchers are enough: they wake the others when there is more than they can take. Each further one
@@ -104,6 +119,11 @@ impl Runtime {
         let crowded = self.sleep.begin_search() >= (self.queues.slots.len() / 4).max(1);
         // Nothing to do here may be the end that somebody waits for.
         self.wake_watchers();
+        if hasty {
+            for _ in 0..1 << lane.short_runs.get() {
+                crate::sync::hint::spin_loop();
+            }
+        }
         let until = Instant::now() + self.settings.spin;
         let reason = || {
             self.has_task(slot)
@@ -148,7 +168,27 @@ impl Runtime {
             });
         }
         self.sleep.end_search(|| self.queues.has_shared_work());
+        lane.left_search.set(Some(Instant::now()));
         true
+    }
+
+    /// Whether this worker found so little last time that it should let tasks gather before it looks again: of
+    /// workers that take tiny tasks one by one there are too many, and all they do is to take the queue's cache
+    /// lines from each other and from whoever fills it. Each time in a row it waits twice as long.
+    fn came_back_at_once(&self, lane: &Lane) -> bool {
+        let Some(ran) = lane.left_search.get().map(|left| left.elapsed()) else {
+            return false;
+        };
+        let runs = lane.short_runs.get();
+        let most = MOST_SHORT_RUNS + self.queues.slots.len().ilog2();
+        lane.short_runs.set(if ran < SHORT_RUN {
+            (runs + 1).min(most)
+        } else if ran < LONG_RUN {
+            runs.saturating_sub(1)
+        } else {
+            0
+        });
+        lane.short_runs.get() != 0
     }
 
     fn last_one_asleep(&self) -> bool {
