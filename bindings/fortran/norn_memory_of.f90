@@ -86,10 +86,8 @@ contains
     logical :: trusted, dense
     integer :: i
 
-    call c_f_procpointer(c_funloc(read_head), get)
-    call get(array, int(rank(array), c_int32_t), found)
     ! Without memory the extents may be anything.
-    if (.not. c_associated(found%base)) then
+    if (.not. c_associated(c_loc(array))) then
       memory%problem = absent
       return
     else if (size(array, kind=c_int64_t) < 0) then
@@ -97,6 +95,8 @@ contains
       return
     end if
 
+    call c_f_procpointer(c_funloc(read_head), get)
+    call get(array, int(rank(array), c_int32_t), found)
     element_bytes = element_bits / 8
     run = element_bytes
     trusted = .true.
