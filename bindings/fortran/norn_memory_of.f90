@@ -7,7 +7,7 @@
 ! SPDX-License-Identifier: Apache-2.0 OR MIT
 module norn_memory_of
   use, intrinsic :: iso_c_binding, only: c_associated, c_bool, c_f_pointer, c_f_procpointer, c_funloc, c_int8_t, c_int32_t, &
-    c_int64_t, c_intptr_t, c_loc, c_null_ptr, c_ptr, c_ptrdiff_t, c_size_t
+    c_int64_t, c_loc, c_null_ptr, c_ptr, c_ptrdiff_t, c_size_t
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   implicit none
   private
@@ -86,12 +86,17 @@ contains
     logical :: trusted, dense
     integer :: i
 
+    ! Without memory the extents may be anything.
+    if (.not. c_associated(c_loc(array))) then
+      memory%problem = absent
+      return
+    else if (size(array, kind=c_int64_t) < 0) then
+      memory%problem = endless
+      return
+    end if
+
     call c_f_procpointer(c_funloc(read_head), get)
     call get(array, int(rank(array), c_int32_t), found)
-    if (.not. c_associated(found%base)) memory%problem = absent
-    if (size(array, kind=c_int64_t) < 0) memory%problem = endless
-    if (memory%problem /= fine) return
-
     element_bytes = element_bits / 8
     run = element_bytes
     trusted = .true.
@@ -185,34 +190,9 @@ contains
     memory = described(array, storage_size(array))
   end function
 
-  ! GCC says of a section of substrings (a(:)(2:3)) that it were contiguous; the distance of two elements tells.
   function of_character(array) result(memory)
     character(*), pointer, asynchronous, intent(in) :: array(..)
     type(norn_memory) :: memory
-    type(c_ptr) :: second
     memory = described(array, 8 * len(array))
-    if (memory%problem /= fine .or. memory%bytes == 0) return
-    second = c_null_ptr
-    select rank (array)
-    rank (1)
-      if (size(array, 1) > 1) second = c_loc(array(lbound(array, 1) + 1))
-    rank (2)
-      if (size(array, 1) > 1) second = c_loc(array(lbound(array, 1) + 1, lbound(array, 2)))
-    rank (3)
-      if (size(array, 1) > 1) second = c_loc(array(lbound(array, 1) + 1, lbound(array, 2), lbound(array, 3)))
-    rank (4)
-      if (size(array, 1) > 1) second = c_loc(array(lbound(array, 1) + 1, lbound(array, 2), lbound(array, 3), lbound(array, 4)))
-    rank (5)
-      if (size(array, 1) > 1) second = c_loc(array(lbound(array, 1) + 1, lbound(array, 2), &
-        lbound(array, 3), lbound(array, 4), lbound(array, 5)))
-    rank (6)
-      if (size(array, 1) > 1) second = c_loc(array(lbound(array, 1) + 1, lbound(array, 2), lbound(array, 3), &
-        lbound(array, 4), lbound(array, 5), lbound(array, 6)))
-    rank (7)
-      if (size(array, 1) > 1) second = c_loc(array(lbound(array, 1) + 1, lbound(array, 2), lbound(array, 3), &
-        lbound(array, 4), lbound(array, 5), lbound(array, 6), lbound(array, 7)))
-    end select
-    if (.not. c_associated(second)) return
-    if (transfer(second, 0_c_intptr_t) - transfer(memory%address, 0_c_intptr_t) /= len(array)) memory%problem = scattered
   end function
 end module

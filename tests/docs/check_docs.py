@@ -288,7 +288,7 @@ def check_fortran_page(page):
 def check_build_lines(page, example, compiler, runner):
     """The CMake project and the pkg-config line, as a reader would copy them."""
     example = ROOT / example
-    folder = runner.folder / f"{example.stem}_build"
+    folder = runner.folder / f"{example.name}.build"
     folder.mkdir()
     shutil.copy(example, folder)
     project = next((text for words, _, text in fences(page) if words[:1] == ["cmake"]), None)

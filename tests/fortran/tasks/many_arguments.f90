@@ -27,7 +27,7 @@ program test
   type(norn_token) :: tokens(2 * n), last
   type(norn_token), allocatable :: none(:)
   type(norn_access), allocatable :: no_accesses(:)
-  integer :: i
+  integer :: i, stat
   call norn_open(rt)
   do i = 1, 2 * n
     call norn_data_register(rt, cells(i), data(i))
@@ -39,12 +39,18 @@ program test
   call norn_submit_subroutine(rt, set, 1, after=tokens(2 * n:1:-2), token=last)
   call norn_await_all(rt, tokens(::3))
   call norn_await(rt, last)
+  ! The last of many predecessors counts.
+  call norn_promise(rt, tokens(2 * n))
+  call norn_submit_subroutine(rt, set, 1, after=tokens, token=last)
+  call norn_fail(rt, tokens(2 * n), 1, "the last of them")
+  call norn_await(rt, last, stat=stat)
+  call expect_status(stat, NORN_E_PROPAGATED, "await of what comes after a failure")
   ! Unallocated is absent; empty is none.
   call norn_submit_subroutine(rt, set, 2, accesses=no_accesses, after=none)
   call norn_submit_subroutine(rt, set, 2, accesses=data_of(0), after=tokens(:0))
   call norn_await_all(rt, tokens(:0))
   call norn_drain(rt)
-  call norn_close(rt)
+  call norn_close(rt, stat)
 contains
   function data_of(count) result(accesses)
     integer, intent(in) :: count
