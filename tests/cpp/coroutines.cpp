@@ -86,9 +86,9 @@ TEST(the_stack_does_not_grow) {
         }
     };
     norn::promise<void> gate(rt);
-    auto f = norn::spawn(rt, nested::to(gate.token(), 20000));
+    auto f = norn::spawn(rt, nested::to(gate.token(), 200000));
     gate.set_value();
-    CHECK_EQUAL(f.get(), 20000);
+    CHECK_EQUAL(f.get(), 200000);
 }
 
 TEST(no_thread_is_held_while_waiting) {
@@ -174,11 +174,17 @@ static norn::task<int> waits_for(norn::token t, only_moved o) {
 TEST(destroyed_once_when_its_future_is_cancelled) {
     norn::runtime rt;
     norn::promise<void> gate(rt);
-    auto f = norn::spawn(rt, waits_for(gate.token(), only_moved(1)));
+    bool went_on = false;
+    auto f = norn::spawn(rt, [&](only_moved) -> norn::task<int> {
+        const int n = co_await waits_for(gate.token(), only_moved(1));
+        went_on = true;
+        co_return n;
+    }, only_moved(1));
     CHECK(rt.cancel(f));
     CHECK_EQUAL(THROWN(norn::error, f.get()).status(), NORN_E_CANCELLED);
     gate.set_value();
     rt.drain();
+    CHECK(!went_on);
     CHECK_EQUAL(counted::alive, 0);
 }
 
