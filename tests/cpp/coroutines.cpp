@@ -16,6 +16,24 @@ static norn::task<int> sum_of(int n) {
     co_return sum;
 }
 
+// Destroyed where it waits; or, while the wait was just being made, refused there by the cancelled group.
+static void check_cancelled(norn::future<int> f) {
+    const norn_status status = THROWN(norn::error, f.get()).status();
+    CHECK(status == NORN_E_CANCELLED || status == NORN_E_CLOSED);
+}
+
+// Waits for the gate inside `depth` coroutines that wait for each other.
+static norn::task<int> nested(norn::token gate, int depth, std::atomic<bool> *reached = nullptr) {
+    only_moved o(1);
+    if (depth == 0) {
+        if (reached != nullptr) *reached = true;
+        co_await gate;
+        co_return 0;
+    }
+    const int inner = co_await nested(gate, depth - 1, reached);
+    co_return inner + o.value;
+}
+
 TEST(a_coroutine_has_a_value) {
     norn::runtime rt;
     CHECK_EQUAL(norn::spawn(rt, number(42)).get(), 42);
@@ -75,20 +93,27 @@ TEST(the_stack_does_not_grow) {
     norn::runtime rt;
     CHECK_EQUAL(norn::spawn(rt, sum_of(300000)).get(), 300000);
     // Nested as deep: each waits for the next inner one.
-    struct nested {
-        static norn::task<int> to(norn::token gate, int depth) {
-            if (depth == 0) {
-                co_await gate;
-                co_return 0;
-            }
-            const int inner = co_await to(gate, depth - 1);
-            co_return inner + 1;
-        }
-    };
     norn::promise<void> gate(rt);
-    auto f = norn::spawn(rt, nested::to(gate.token(), 20000));
+    auto f = norn::spawn(rt, nested(gate.token(), 200000));
     gate.set_value();
-    CHECK_EQUAL(f.get(), 20000);
+    CHECK_EQUAL(f.get(), 200000);
+}
+
+TEST(the_stack_does_not_grow_when_destroyed) {
+    norn::runtime rt;
+    norn::promise<void> gate(rt);
+    norn::group g(rt);
+    std::atomic<bool> reached{false};
+    auto f = norn::spawn(rt, nested(gate.token(), 200000, &reached), g);
+    while (!reached) rt.progress();
+    while (!f.ready()) g.cancel(); // until the step that waits for the gate is there
+    check_cancelled(std::move(f));
+    g.close();
+    (void)rt.try_await(g.done());
+    // The same by an exception.
+    auto bad = norn::spawn(rt, nested(gate.token(), 200000));
+    gate.fail(1, "gate");
+    CHECK_EQUAL(THROWN(norn::error, bad.get()).status(), NORN_E_TASK_FAILED);
 }
 
 TEST(no_thread_is_held_while_waiting) {
@@ -174,28 +199,29 @@ static norn::task<int> waits_for(norn::token t, only_moved o) {
 TEST(destroyed_once_when_its_future_is_cancelled) {
     norn::runtime rt;
     norn::promise<void> gate(rt);
-    auto f = norn::spawn(rt, waits_for(gate.token(), only_moved(1)));
+    bool went_on = false;
+    auto f = norn::spawn(rt, [&](only_moved) -> norn::task<int> {
+        const int n = co_await waits_for(gate.token(), only_moved(1));
+        went_on = true;
+        co_return n;
+    }, only_moved(1));
     CHECK(rt.cancel(f));
     CHECK_EQUAL(THROWN(norn::error, f.get()).status(), NORN_E_CANCELLED);
     gate.set_value();
     rt.drain();
+    CHECK(!went_on);
     CHECK_EQUAL(counted::alive, 0);
 }
 
 TEST(destroyed_at_once_when_its_group_is_cancelled) {
     norn::runtime rt;
-    norn::promise<void> gate(rt), reached(rt);
+    norn::promise<void> gate(rt);
+    std::atomic<bool> reached{false};
     norn::group g(rt);
-    auto f = norn::spawn(rt, [](norn::token t, norn::promise<void> r, only_moved) -> norn::task<int> {
-        r.set_value();
-        co_return co_await waits_for(t, only_moved(1));
-    }(gate.token(), std::move(reached), only_moved(3)), g, norn::name("member"));
-    // Two steps may be ahead of the wait: try until the one that waits is cancelled.
-    while (!f.ready()) {
-        rt.progress();
-        g.cancel();
-    }
-    CHECK_EQUAL(THROWN(norn::error, f.get()).status(), NORN_E_CANCELLED);
+    auto f = norn::spawn(rt, nested(gate.token(), 3, &reached), g, norn::name("member"));
+    while (!reached) rt.progress();
+    while (!f.ready()) g.cancel(); // until the step that waits for the gate is there
+    check_cancelled(std::move(f));
     g.close();
     (void)rt.try_await(g.done());
     CHECK_EQUAL(counted::alive, 0);

@@ -36,18 +36,37 @@ namespace detail {
 template <class T>
 inline constexpr bool is_coroutine_task<task<T>> = true;
 
+// Where a coroutine that is awaited by another leaves what it ends with. Part of the awaiter, in the frame of the other.
+struct left_base {
+    std::coroutine_handle<> waiting;
+    left_base *outer = nullptr; // the same of the coroutine that waits; null at the top
+    void (*destroy_awaited)(left_base *) noexcept = nullptr;
+    std::exception_ptr exception;
+};
+template <class T>
+struct left : left_base {
+    slot<T> *value = nullptr;
+};
+template <>
+struct left<void> : left_base {};
+
 struct chain {
     norn_runtime *rt = nullptr;
     norn_token done{0}; // the promise behind the future
     norn_task form = NORN_TASK_INIT; // name, priority, place of every step
     std::coroutine_handle<> top;
     std::coroutine_handle<> *next = nullptr; // where the running step looks for what to resume
+    left_base *innermost = nullptr;          // of the coroutine that runs or waits for a token; null: it is the top
     std::exception_ptr exception;
 
     virtual ~chain() = default;
 
-    // A chain that will not be resumed again.
+    // A chain that will not be resumed again. From the inside out, so that a deep one uses no stack.
     void abandon() noexcept {
+        while (innermost != nullptr) {
+            left_base *const at = std::exchange(innermost, innermost->outer);
+            at->destroy_awaited(at);
+        }
         top.destroy();
         (void)norn_cancel(rt, done);
         delete this;
@@ -182,19 +201,6 @@ struct runtime_awaiter {
     runtime_ref await_resume() const noexcept { return rt; }
 };
 
-// What a task that is awaited by another leaves there.
-template <class T>
-struct left {
-    std::coroutine_handle<> waiting;
-    std::exception_ptr exception;
-    slot<T> *value = nullptr;
-};
-template <>
-struct left<void> {
-    std::coroutine_handle<> waiting;
-    std::exception_ptr exception;
-};
-
 template <class T>
 struct coroutine_promise_base {
     detail::chain *chain = nullptr;
@@ -206,10 +212,9 @@ struct coroutine_promise_base {
         template <class P>
         void await_suspend(std::coroutine_handle<P> h) const noexcept {
             P &p = h.promise();
-            if (p.outer != nullptr)
-                *p.chain->next = p.outer->waiting;
-            else
-                p.chain->finish();
+            if (p.outer == nullptr) return p.chain->finish();
+            p.chain->innermost = p.outer->outer;
+            *p.chain->next = p.outer->waiting;
         }
         void await_resume() const noexcept {}
     };
@@ -309,7 +314,7 @@ struct no_slot {};
 } // namespace detail
 
 template <class T>
-class task<T>::awaiter {
+class task<T>::awaiter : detail::left<T> {
 public:
     awaiter(detail::chain *chain, task &&t) noexcept : chain_(chain), task_(std::move(t)) {}
     awaiter(const awaiter &) = delete;
@@ -318,17 +323,23 @@ public:
         if (!task_.valid()) detail::raise_status(NORN_E_STATE, "this task was moved from, or awaited before");
         return false;
     }
-    void await_suspend(std::coroutine_handle<> waiting) noexcept {
+    template <class P>
+    void await_suspend(std::coroutine_handle<P> h) noexcept {
         promise_type &p = task_.coroutine_.promise();
         p.chain = chain_;
-        p.outer = &left_;
-        left_.waiting = waiting;
-        if constexpr (!std::is_void_v<T>) left_.value = &value_;
+        p.outer = this;
+        this->waiting = h;
+        this->outer = h.promise().outer;
+        this->destroy_awaited = [](detail::left_base *self) noexcept {
+            task gone(std::move(static_cast<awaiter *>(self)->task_));
+        };
+        if constexpr (!std::is_void_v<T>) this->value = &value_;
+        chain_->innermost = this;
         *chain_->next = task_.coroutine_;
     }
     T await_resume() {
 #if NORN_CPP_EXCEPTIONS
-        if (left_.exception) std::rethrow_exception(std::move(left_.exception));
+        if (this->exception) std::rethrow_exception(std::move(this->exception));
 #endif
         if constexpr (!std::is_void_v<T>) return value_.take();
     }
@@ -336,7 +347,6 @@ public:
 private:
     detail::chain *chain_;
     task task_;
-    detail::left<T> left_;
     [[no_unique_address]] std::conditional_t<std::is_void_v<T>, detail::no_slot, detail::local_slot<T>> value_;
 };
 
@@ -394,7 +404,8 @@ struct spawner {
 
 // Starts a coroutine on `rt` and returns the future of its value. Options: name, priority, cpus, on, group, which hold for
 // all its steps. Any thread; never blocks; throws error. Cancelling the future makes the next co_await that resumes throw
-// NORN_E_CANCELLED; cancelling a group destroys the coroutines that wait in it at once.
+// NORN_E_CANCELLED; cancelling a group destroys the coroutines that wait in it at once, and those that run in it get
+// NORN_E_CLOSED from their next co_await that would wait.
 template <class T, class... Options>
 future<T> spawn(const runtime_ref &rt, task<T> &&t, const Options &...options) {
     return detail::spawner::spawn(rt.handle(), std::move(t), options...);
