@@ -288,6 +288,9 @@ impl Runtime {
                 graph.closing.store(false, Ordering::SeqCst);
                 return Err(error);
             }
+            if !self.stays(&quiet) {
+                continue;
+            }
             let closed = self.act(|graph, lane| graph.close_unserved(lane));
             if closed {
                 continue;
@@ -295,7 +298,9 @@ impl Runtime {
             if over() {
                 return Ok(());
             }
-            if self.is_quiescent() && !self.is_somebody_inside() && !self.somebody_holds() {
+            let rests =
+                || self.is_quiescent() && !self.is_somebody_inside() && !self.somebody_holds();
+            if self.stays(&rests) {
                 // What is left waits for itself (a cycle closed through timed waits, say): nobody can end it but us,
                 // and a RUN_ALWAYS task cannot run in a cycle.
                 let before = self.live_tasks();
