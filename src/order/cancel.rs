@@ -354,14 +354,14 @@ impl Graph {
         !unserved.is_empty() || !open.is_empty()
     }
 
-    /// Cancels every task that has not started, for a close with NORN_CANCEL.
-    pub(crate) fn cancel_all(&self, lane: &mut Lane) {
+    /// Cancels every task that has not started, except those with `spared` flags.
+    pub(crate) fn cancel_all(&self, lane: &mut Lane, spared: u32) {
         for index in self.nodes.indices() {
             let node = self.nodes.get(index);
             let token = node.token(self.id, index);
             let state = node.load_state();
             if state & kind::MASK == kind::TASK
-                && state & (flag::STARTED | flag::CANCELLED | flag::RUN_ALWAYS) == 0
+                && state & (flag::STARTED | flag::CANCELLED | spared) == 0
             {
                 let _ = self.cancel(lane, token);
                 self.settle(lane);

@@ -18,7 +18,7 @@ use super::datum::DataTable;
 use super::failure::SpreadMap;
 use super::graph::Graph;
 use super::lane::Lane;
-use super::node::{BODY_SHARE, GUARD, LinkId, LinkPlace, flag, kind, meta};
+use super::node::{BODY_SHARE, CANCEL_MARK, GUARD, LinkId, LinkPlace, flag, kind, meta};
 use super::timeline::Run;
 use super::token::Token;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_INVALID, NORN_E_WOULD_DEADLOCK};
@@ -95,29 +95,19 @@ impl Graph {
         if node.kind() == kind::FREE {
             return;
         }
-        let mut link = word.head();
-        while link != LinkId::NONE {
-            let (next, consumer) = match link.place() {
-                LinkPlace::Slot { consumer, slot } => (
-                    self.nodes.get(consumer).slots[slot]
-                        .next
-                        .load(Ordering::Acquire),
-                    consumer,
-                ),
-                LinkPlace::Record(index) => {
-                    let record = self.links.get(index);
-                    (
-                        record.next.load(Ordering::Acquire),
-                        record.consumer.load(Ordering::Acquire),
-                    )
-                }
-            };
-            if node.load_successors().generation() != word.generation() {
-                into.truncate(start);
-                return;
+        let same = || node.load_successors().generation() == word.generation();
+        if !self.consumers(word.head(), same, into) {
+            into.truncate(start);
+            return;
+        }
+        if node.has(flag::CANCEL_DONE) && node.pending.load(Ordering::Acquire) & CANCEL_MARK != 0 {
+            // A cancelled node whose data predecessors are not done keeps the links of those behind it, in its
+            // argument. Whoever releases them takes them off there first.
+            let kept = || LinkId(node.argument.load(Ordering::Acquire) as u32);
+            let (first, before) = (kept(), into.len());
+            if !self.consumers(first, || kept() == first && same(), into) {
+                into.truncate(before);
             }
-            into.push(self.who_waits(consumer));
-            link = LinkId(next);
         }
         self.for_each_access(index, |_, bits, epoch| {
             if epoch != 0 && bits & meta::RELEASED == 0 {
@@ -165,6 +155,34 @@ impl Graph {
                 .iter()
                 .filter(|index| !self.nodes.get(**index).has(begun)),
         );
+    }
+
+    /// Who waits through a list of links. False: the list did not stay `same` meanwhile, and what was found is void.
+    fn consumers(&self, first: LinkId, same: impl Fn() -> bool, into: &mut Vec<u32>) -> bool {
+        let mut link = first;
+        while link != LinkId::NONE {
+            let (next, consumer) = match link.place() {
+                LinkPlace::Slot { consumer, slot } => (
+                    self.nodes.get(consumer).slots[slot]
+                        .next
+                        .load(Ordering::Acquire),
+                    consumer,
+                ),
+                LinkPlace::Record(index) => {
+                    let record = self.links.get(index);
+                    (
+                        record.next.load(Ordering::Acquire),
+                        record.consumer.load(Ordering::Acquire),
+                    )
+                }
+            };
+            if !same() {
+                return false;
+            }
+            into.push(self.who_waits(consumer));
+            link = LinkId(next);
+        }
+        true
     }
 
     /// Tasks that need a COMMUTE datum which `index` holds, whether they have asked for it yet or not.

@@ -29,6 +29,7 @@ use crate::abi::status::{
 };
 use crate::abi::types::*;
 use crate::error::{Error, Result};
+use crate::order::node::flag;
 
 /// Opens a runtime.
 ///
@@ -272,7 +273,7 @@ impl Runtime {
         self.act(|graph, lane| graph.close_reductions(lane));
         if flags == NORN_CANCEL {
             graph.cancelling.store(true, Ordering::SeqCst);
-            self.act(|graph, lane| graph.cancel_all(lane));
+            self.act(|graph, lane| graph.cancel_all(lane, flag::RUN_ALWAYS));
         }
         let _watching = Watching::new(self, true);
         let over = || self.live_tasks() == 0 && !self.combining() && self.blocked.count() == 0;
@@ -287,6 +288,9 @@ impl Runtime {
                 graph.closing.store(false, Ordering::SeqCst);
                 return Err(error);
             }
+            if !self.stays(&quiet) {
+                continue;
+            }
             let closed = self.act(|graph, lane| graph.close_unserved(lane));
             if closed {
                 continue;
@@ -294,10 +298,13 @@ impl Runtime {
             if over() {
                 return Ok(());
             }
-            if self.is_quiescent() && !self.is_somebody_inside() && !self.somebody_holds() {
-                // What is left waits for itself (a cycle closed through timed waits, say): nobody can end it but us.
+            let rests =
+                || self.is_quiescent() && !self.is_somebody_inside() && !self.somebody_holds();
+            if self.stays(&rests) {
+                // What is left waits for itself (a cycle closed through timed waits, say): nobody can end it but us,
+                // and a RUN_ALWAYS task cannot run in a cycle.
                 let before = self.live_tasks();
-                self.act(|graph, lane| graph.cancel_all(lane));
+                self.act(|graph, lane| graph.cancel_all(lane, 0));
                 if self.live_tasks() < before {
                     continue;
                 }

@@ -189,11 +189,12 @@ impl Runtime {
         let result = change(self.graph(), lane);
         self.graph().settle(lane);
         core::mem::forget(bomb);
-        count(&lane.counters.changes, 1);
-        lane.busy = false;
+        // Still a part of the change: who lets changes end finds the tasks in their queues.
         if !lane.ripple.runnable.is_empty() {
             self.schedule(lane, slot);
         }
+        count(&lane.counters.changes, 1);
+        lane.busy = false;
         if !lane.ripple.new_causes.is_empty() {
             self.tell_failures(core::mem::take(&mut lane.ripple.new_causes));
         }
