@@ -47,7 +47,7 @@ impl Graph {
             if datum.ending {
                 return Err(at(Error::new(
                     NORN_E_STATE,
-                    format!("{} is being unregistered", datum.label(index)),
+                    format!("{} is being unregistered or rebound", datum.label(index)),
                 )));
             }
             if mode == NORN_REDUCE as u32

@@ -46,7 +46,7 @@ impl Runtime {
                 if data.get(index).ending {
                     return Err(at(Error::new(
                         NORN_E_STATE,
-                        "the datum is being unregistered",
+                        "the datum is being unregistered or rebound",
                     )));
                 }
                 match wanted.iter_mut().find(|(other, _)| *other == index) {
