@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::annex::Annex;
 use super::commute::Commutes;
 use super::datum::DataTable;
+use super::defect::Defect;
 use super::epoch::Epoch;
 use super::failure::{Cause, Failure, Failures, SpreadMap};
 use super::group::Groups;
@@ -48,6 +49,8 @@ pub(crate) struct Graph {
     pub(crate) cancelling: AtomicBool,
     /// COMBINE nodes of closed runs that have not completed; a drain waits for them.
     pub(crate) combining: AtomicU64,
+    /// Whether any of this can be trusted.
+    pub(crate) defect: Defect,
 }
 
 impl Graph {
@@ -72,6 +75,7 @@ impl Graph {
             closing: AtomicBool::new(false),
             cancelling: AtomicBool::new(false),
             combining: AtomicU64::new(0),
+            defect: Defect::default(),
         }
     }
 
@@ -219,6 +223,7 @@ impl Graph {
     pub(crate) fn is_complete(&self, token: Token) -> bool {
         token.is_zero()
             || self.nodes.get(token.index()).load_successors().generation() != token.generation()
+            || self.defect.is_caught()
     }
 
     /// How a complete token failed, if it did.
@@ -237,6 +242,9 @@ impl Graph {
 
     /// Status an await returns for a complete token, and marks its failure as looked at.
     pub(crate) fn outcome(&self, token: Token) -> Result<()> {
+        if self.defect.is_caught() {
+            return Err(self.defect.error());
+        }
         match self.failure_of(token) {
             None => Ok(()),
             Some(failure) => {

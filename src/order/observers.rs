@@ -100,6 +100,15 @@ impl Observers {
             .unwrap_or_default()
     }
 
+    /// Takes out all observers of all tokens.
+    pub(crate) fn take_all(&self) -> Vec<Arc<dyn Notify>> {
+        self.shards
+            .iter()
+            .flat_map(|shard| core::mem::take(&mut *shard.lock()))
+            .flat_map(|(_, observers)| observers)
+            .collect()
+    }
+
     /// Bodies that wait without limit for a token.
     pub(crate) fn waiting_bodies(&self, token: Token) -> Vec<u32> {
         self.shard(token)

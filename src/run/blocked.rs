@@ -83,7 +83,7 @@ impl Grant {
         }
     }
 
-    /// As `wait`, until a deadline; None when it passes.
+    /// As `wait`, until a deadline; None when it passes too.
     fn wait_until(&self, deadline: Instant) -> Option<usize> {
         self.expect_here();
         loop {
@@ -91,7 +91,7 @@ impl Grant {
                 return Some(slot);
             }
             let now = Instant::now();
-            if now >= deadline {
+            if now >= deadline || self.state.lock().0 == Granted::Stop {
                 return None;
             }
             std::thread::park_timeout(deadline - now);
@@ -140,8 +140,12 @@ pub(crate) struct BlockedBodies {
     ready: Mutex<VecDeque<Arc<Grant>>>,
     ready_count: AtomicUsize,
     spares: Mutex<Vec<Arc<Grant>>>,
+    /// Those of all threads of norn's own, wherever they are; a panic may lose one on its way.
+    all_spares: Mutex<Vec<Arc<Grant>>>,
     blocked: AtomicUsize,
     max_threads: usize,
+    /// See `give_up`.
+    given_up: AtomicBool,
 }
 
 impl BlockedBodies {
@@ -150,15 +154,48 @@ impl BlockedBodies {
             ready: Mutex::new(VecDeque::new()),
             ready_count: AtomicUsize::new(0),
             spares: Mutex::new(Vec::new()),
+            all_spares: Mutex::new(Vec::new()),
             blocked: AtomicUsize::new(0),
             max_threads,
+            given_up: AtomicBool::new(false),
         }
     }
 
     fn push_ready(&self, grant: Arc<Grant>) {
-        let mut ready = self.ready.lock();
-        ready.push_back(grant);
-        self.ready_count.store(ready.len(), Ordering::SeqCst);
+        {
+            let mut ready = self.ready.lock();
+            plant!("wait.ready_locked");
+            ready.push_back(grant);
+            self.ready_count.store(ready.len(), Ordering::SeqCst);
+        }
+        if self.given_up.load(Ordering::SeqCst) {
+            self.give_up();
+        }
+    }
+
+    /// After a defect: bodies go on without a slot, now and whenever they are told; spares end.
+    pub(crate) fn give_up(&self) {
+        self.given_up.store(true, Ordering::SeqCst);
+        let ready = {
+            let mut ready = self.ready.lock();
+            self.ready_count.store(0, Ordering::SeqCst);
+            core::mem::take(&mut *ready)
+        };
+        for grant in ready {
+            grant.give(Granted::Stop);
+        }
+        for spare in self.all_spares.lock().iter() {
+            spare.give(Granted::Stop);
+        }
+        self.stop_spares();
+    }
+
+    /// Enters the grant of a thread that is or will be a spare, before the thread is made.
+    pub(crate) fn add_spare(&self, grant: &Arc<Grant>) {
+        self.all_spares.lock().push(grant.clone());
+        if self.given_up.load(Ordering::SeqCst) {
+            grant.give(Granted::Stop);
+        }
     }
 
     /// Takes a grant out again; false if a slot was or is being given to it.
@@ -257,6 +294,7 @@ impl Runtime {
         let counted = i64::from(self.one_thread);
         self.running.fetch_sub(counted, Ordering::SeqCst);
         spare.give(Granted::Slot(slot));
+        plant!("wait.slot_given");
         let in_time = match deadline {
             None => body.grant.wait(),
             Some(deadline) => body.grant.wait_until(deadline),
@@ -268,7 +306,8 @@ impl Runtime {
                 if gave_up {
                     self.make_ready(body.grant.clone());
                 }
-                // A body's grant is never stopped: a close waits for all bodies first.
+                // A body's grant is stopped only after a defect, when slots mean nothing any more: a close waits
+                // for all bodies first.
                 let slot = body.grant.wait().unwrap_or(slot);
                 if gave_up {
                     Resumed::TimedOut(slot)
@@ -320,6 +359,7 @@ impl Runtime {
             return None;
         }
         let grant = Grant::new();
+        self.blocked.add_spare(&grant);
         if let Err(error) = self.spawn_spare(made, grant.clone()) {
             self.thread_count.fetch_sub(1, Ordering::SeqCst);
             self.settings.hooks.log.warn(format_args!(

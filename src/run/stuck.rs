@@ -174,6 +174,7 @@ impl Runtime {
             floating_point: self.floating_point,
             thread_hook: None,
             index: -1,
+            on_defect: Some(self.defect_teller()),
         };
         let thread = spawn(spec, move || carried.get().watch(period))?;
         *self.watchdog.lock() = Some(thread);

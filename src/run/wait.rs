@@ -176,6 +176,7 @@ impl Runtime {
         }
         let waker: Arc<dyn Notify> = Arc::new(Waker(std::thread::current()));
         self.observe(tokens, &waker);
+        plant!("wait.observing");
         let goal = Goal {
             reached: done,
             dear: tokens.len() > 1,
@@ -230,6 +231,7 @@ impl Runtime {
                 node.set(flag::BLOCKED);
             }
             self.observe(tokens, &observer);
+            plant!("wait.body_observing");
             // From here the token may complete and make this body ready at any time.
             // With a limit it is no edge for others, but what waits for this very body cannot come in time.
             let refused = match tokens {

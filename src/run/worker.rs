@@ -87,6 +87,7 @@ impl Runtime {
         done: &dyn Fn() -> bool,
     ) -> bool {
         self.sleep.begin_search();
+        plant!("worker.search");
         // Nothing to do here may be the end that somebody waits for.
         self.wake_watchers();
         let until = Instant::now() + self.settings.spin;
@@ -239,6 +240,7 @@ impl Runtime {
         let run = entry.run.load(Ordering::Relaxed);
         let argument = entry.argument.load(Ordering::Relaxed) as *mut c_void;
         seat::as_body(self, node, lent, |body| {
+            plant!("body.call");
             // SAFETY: the number came from a `norn_task_fn` at submit, and the application promised that body
             // and argument fit and may be used on this thread.
             let code = unsafe {
@@ -246,6 +248,7 @@ impl Runtime {
                     core::mem::transmute(run);
                 run((&raw const *body).cast_mut().cast(), argument)
             };
+            plant!("body.called");
             if hooked {
                 self.settings
                     .hooks
@@ -287,8 +290,10 @@ impl Runtime {
             if let Some(call) = call {
                 // It counts as a body: it may submit and fulfil, and an await in it is an await in a task.
                 seat::as_body(self, node, 0, |_| {
+                    plant!("on_complete.call");
                     // SAFETY: the application gave this function for this argument to norn_on_complete.
                     unsafe { call(argument, subject.into(), status) };
+                    plant!("on_complete.called");
                 });
             }
         }
