@@ -781,13 +781,16 @@ norn_status norn_close(struct norn_runtime *rt);
 // As `norn_close`, with a choice and a limit.
 //
 // `flags`: `NORN_DRAIN` or `NORN_CANCEL` (what has not started fails as cancelled; RUN_ALWAYS tasks
-// run, but for held ones, which fail with `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it
-// passes, `NORN_E_TIMEOUT` and the runtime stays open but takes no more submissions from outside; this
-// close does not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
+// run, but for held ones, which fail with `NORN_E_CLOSED`; bodies that still run may submit RUN_ALWAYS
+// tasks only, others get `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it passes,
+// `NORN_E_TIMEOUT` and the runtime stays open but takes no more submissions from outside; this close does
+// not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
 //
 // # Safety
 // As `norn_close`.
-norn_status norn_close_with(struct norn_runtime *rt, uint32_t flags, int64_t timeout_ns);
+norn_status norn_close_with(struct norn_runtime *rt,
+                            uint32_t flags,
+                            int64_t timeout_ns);
 
 // Waits until everything submitted so far by anyone has completed, children included, and combines
 // open reductions. `timeout_ns`: negative: no limit; 0: only looks. Failures are not reported here.

@@ -13,3 +13,4 @@ pub mod error;
 mod observe;
 mod order;
 mod run;
+mod sync;

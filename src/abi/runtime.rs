@@ -109,9 +109,10 @@ pub unsafe extern "C" fn norn_close(rt: *mut norn_runtime) -> norn_status {
 /// As `norn_close`, with a choice and a limit.
 ///
 /// `flags`: `NORN_DRAIN` or `NORN_CANCEL` (what has not started fails as cancelled; RUN_ALWAYS tasks
-/// run, but for held ones, which fail with `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it
-/// passes, `NORN_E_TIMEOUT` and the runtime stays open but takes no more submissions from outside; this
-/// close does not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
+/// run, but for held ones, which fail with `NORN_E_CLOSED`; bodies that still run may submit RUN_ALWAYS
+/// tasks only, others get `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it passes,
+/// `NORN_E_TIMEOUT` and the runtime stays open but takes no more submissions from outside; this close does
+/// not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
 ///
 /// # Safety
 /// As `norn_close`.

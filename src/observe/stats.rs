@@ -1,6 +1,6 @@
 //! `norn_stats`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering};
 
 use crate::abi::types::norn_runtime_stats;
 use crate::order::lane::Counters;

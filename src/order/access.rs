@@ -11,9 +11,19 @@ use super::node::{INLINE_SLOTS, Node, flag, meta};
 use super::submit::invalid;
 use super::timeline::{Joiner, ReduceTarget, Room, Timeline, node_flags, room_of};
 use super::token::Token;
-use crate::abi::status::{NORN_E_STATE, NORN_E_UNCOVERED};
+use crate::abi::status::NORN_E_UNCOVERED;
 use crate::abi::types::*;
 use crate::error::{Error, Result};
+
+/// Says which access of a call an error is about.
+pub(crate) fn in_access(position: usize) -> impl Fn(Error) -> Error + Copy {
+    move |error| {
+        Error::new(
+            error.status(),
+            format!("accesses[{position}]: {}", error.text()),
+        )
+    }
+}
 
 impl Graph {
     /// Resolves and merges the accesses into `lane.wanted`, and checks them.
@@ -26,17 +36,12 @@ impl Graph {
     ) -> Result<()> {
         lane.wanted.clear();
         for (position, access) in accesses.iter().enumerate() {
-            let at = |error: Error| {
-                Error::new(
-                    error.status(),
-                    format!("accesses[{position}]: {}", error.text()),
-                )
-            };
+            let at = in_access(position);
             let mode = check_mode(access.mode).map_err(at)?;
             if access.flags != 0 {
                 return Err(at(invalid("flags is reserved and must be 0")));
             }
-            let index = data.resolve(self.id, access.data).map_err(at)?;
+            let index = data.resolve_open(self.id, access.data).map_err(at)?;
             let via = if access.slot == 0 {
                 0
             } else {
@@ -44,12 +49,6 @@ impl Graph {
                     .map_err(at)?
             };
             let datum = data.get(index);
-            if datum.ending {
-                return Err(at(Error::new(
-                    NORN_E_STATE,
-                    format!("{} is being unregistered or rebound", datum.label(index)),
-                )));
-            }
             if mode == NORN_REDUCE as u32
                 && (datum.reduce.identity.is_none() || datum.reduce.combine.is_none())
             {
@@ -75,6 +74,22 @@ impl Graph {
             }
         }
         Ok(())
+    }
+
+    /// Checks one access of a call that takes places itself: a reservation, a hold.
+    pub(crate) fn resolve_whole(
+        &self,
+        data: &DataTable,
+        access: &norn_access,
+        taker: &str,
+    ) -> Result<(u32, u32)> {
+        let mode = check_mode(access.mode)?;
+        if mode == NORN_REDUCE as u32 || access.slot != 0 || access.flags != 0 {
+            return Err(invalid(format!(
+                "{taker} takes no NORN_REDUCE, slot or flags"
+            )));
+        }
+        Ok((data.resolve_open(self.id, access.data)?, mode))
     }
 
     pub(crate) fn want(

@@ -1,9 +1,9 @@
 //! What few tasks need, beside their node: a place, a group, a parent, more
 //! than four accesses, a copied argument, private copies, children.
 
+use crate::sync::atomic::{AtomicU32, Ordering};
 use core::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::failure::SpreadMap;
 use super::reduce::ReduceRun;

@@ -34,17 +34,22 @@ impl Graph {
         if waits_for_turn && !self.take_commute_turns(index) {
             return Begin::Skip;
         }
-        let before = node.set(flag::STARTED);
-        if before & flag::CANCELLED != 0 {
-            if before & flag::COMMUTES != 0 {
-                for key in self.commute_keys(index) {
-                    self.release_commute(lane, index, key);
-                }
-            }
-            self.bury_cancelled(lane, index, before);
-            return Begin::Skip;
+        let started = node
+            .state
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
+                (state & flag::CANCELLED == 0).then_some(state | flag::STARTED)
+            });
+        if started.is_ok() {
+            return Begin::Run;
         }
-        Begin::Run
+        // The turns go back first: once STARTED is set, the canceller may free the node.
+        if state & flag::COMMUTES != 0 {
+            for key in self.commute_keys(index) {
+                self.release_commute(lane, index, key);
+            }
+        }
+        self.bury_cancelled(lane, index, node.set(flag::STARTED));
+        Begin::Skip
     }
 
     /// Takes all COMMUTE data of a node, or queues it.
@@ -194,7 +199,7 @@ impl Graph {
         name: *const core::ffi::c_char,
         parent: u64,
     ) -> Result<(u64, Token)> {
-        self.check_open(body != 0)?;
+        self.check_open(body != 0, true)?;
         let parent = if parent == 0 {
             0
         } else {

@@ -25,9 +25,9 @@
 use std::sync::atomic::Ordering;
 
 use super::complete::{Links, propagated};
-use super::graph::Graph;
+use super::graph::{Graph, not_a_token};
 use super::lane::{Ending, Lane};
-use super::node::{CANCEL_MARK, DATA_MASK, EXPLICIT_UNIT, GUARD, LinkId, flag, kind, meta};
+use super::node::{CANCEL_MARK, DATA_MASK, EXPLICIT_UNIT, GUARD, LinkId, Node, flag, kind, meta};
 use super::timeline::{Joiner, Room, Timeline};
 use super::token::Token;
 use crate::abi::status::{
@@ -45,6 +45,9 @@ impl Graph {
         let Some(pin) = self.observers.pin(token, node) else {
             return Err(too_late("it is complete"));
         };
+        if self.is_being_submitted(node) {
+            return Err(not_a_token(token, "was never issued"));
+        }
         match node.kind() {
             kind::TASK | kind::DECLARED | kind::PROMISE => {}
             kind::GROUP => {
@@ -71,6 +74,15 @@ impl Graph {
         }
         // Otherwise another canceller, or the submission that binds the token, completes it.
         Ok(())
+    }
+
+    /// Whether a submission is still at work on a task that nobody can know of: one that finds it does so by a
+    /// scan of all nodes, or by a guess. It must be left alone, for the submission does not look for others.
+    fn is_being_submitted(&self, node: &Node) -> bool {
+        let state = node.load_state();
+        state & kind::MASK == kind::TASK
+            && state & (flag::HELD | flag::BINDING | flag::STARTED) == 0
+            && node.pending.load(Ordering::Acquire) & GUARD != 0
     }
 
     fn cancel_group(&self, lane: &mut Lane, done: u32) -> Result<()> {

@@ -22,7 +22,9 @@ use super::node::{BODY_SHARE, GUARD, LinkId, LinkPlace, flag, kind, meta};
 use super::timeline::Run;
 use super::token::Token;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_INVALID, NORN_E_WOULD_DEADLOCK};
-use crate::abi::types::{NORN_COMMUTE, NORN_READ, NORN_REDUCE, norn_token};
+use crate::abi::types::{
+    NORN_COMMUTE, NORN_PLACE_OPENER, NORN_READ, NORN_REDUCE, norn_task, norn_token,
+};
 use crate::error::{Error, Result};
 
 /// Nodes that cannot end before the start nodes, each with the node through which it was found (itself for
@@ -131,12 +133,26 @@ impl Graph {
         if node.has(flag::COMMUTES) && node.has(flag::STARTED) {
             self.waits_for_turn_after(index, into);
         }
+        if node.has(flag::ON_OPENER) {
+            self.waits_for_opener(into);
+        }
         let holds = self.holds_of_bodies.lock().get(&index).cloned();
         into.extend(holds.unwrap_or_default());
         into.retain(|dependant| *dependant != 0);
         if node.load_successors().generation() != word.generation() {
             into.truncate(start);
         }
+    }
+
+    /// Tasks that only the opener's thread may run, and that have not begun. A cancelled one needs no thread.
+    fn waits_for_opener(&self, into: &mut Vec<u32>) {
+        let begun = flag::STARTED | flag::CANCELLED;
+        into.extend(
+            self.at_opener
+                .lock()
+                .iter()
+                .filter(|index| !self.nodes.get(**index).has(begun)),
+        );
     }
 
     /// Tasks that need a COMMUTE datum which `index` holds, whether they have asked for it yet or not.
@@ -212,6 +228,7 @@ impl Graph {
         late: Vec<u32>,
         lane: &mut Lane,
         parent: u32,
+        task: &norn_task,
         after: &[norn_token],
     ) -> Result<()> {
         let mut starts: Vec<u32> = lane
@@ -238,10 +255,17 @@ impl Graph {
             .filter(|token| !self.is_complete(*token) && self.may_wait(token.index()))
             .map(Token::index)
             .collect();
-        if explicit.is_empty() && lane.wanted.is_empty() {
+        let at_opener = task.place.kind == NORN_PLACE_OPENER;
+        if explicit.is_empty() && lane.wanted.is_empty() && !at_opener {
             return Ok(());
         }
         let cone = self.cone(&starts);
+        if at_opener {
+            let occupies = |index: &&u32| self.nodes.get(**index).has(flag::ON_OPENER);
+            if let Some(body) = cone.found.keys().find(occupies) {
+                return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(*body)));
+            }
+        }
         for predecessor in explicit {
             if cone.contains(predecessor) {
                 return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(predecessor)));
@@ -342,6 +366,7 @@ impl Graph {
         let state = node.load_state();
         pending & !GUARD != 0
             || state & kind::MASK == kind::GROUP
+            || state & (flag::AT_OPENER | flag::STARTED) == flag::AT_OPENER
             || state & (flag::BLOCKED | flag::ENDED | flag::QUEUED_COMMUTE) != 0
             || node.holds.load(Ordering::Acquire) & !BODY_SHARE != 0
     }

@@ -9,7 +9,7 @@ use std::ffi::CString;
 
 use super::timeline::Timeline;
 use super::token::{LAST_GENERATION, MAX_INDEX, Token};
-use crate::abi::status::{NORN_E_INVALID, NORN_E_OVERLAP, NORN_E_RESOURCE};
+use crate::abi::status::{NORN_E_INVALID, NORN_E_OVERLAP, NORN_E_RESOURCE, NORN_E_STATE};
 use crate::abi::types::{
     NORN_COMMUTE, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE, norn_data, norn_place,
     norn_reduction,
@@ -148,6 +148,20 @@ impl DataTable {
             }
             _ => Err(not_a_datum(runtime, handle)),
         }
+    }
+
+    /// Index of a handle whose datum takes further accesses.
+    #[inline(always)]
+    pub(crate) fn resolve_open(&self, runtime: u32, handle: norn_data) -> Result<u32> {
+        let index = self.resolve(runtime, handle)?;
+        let datum = self.get(index);
+        if datum.ending {
+            return Err(Error::new(
+                NORN_E_STATE,
+                format!("{} is being unregistered or rebound", datum.label(index)),
+            ));
+        }
+        Ok(index)
     }
 
     /// Adds a datum and gives its index.

@@ -2,7 +2,10 @@
 //!
 //! BINDING is set by compare and swap by the one submission that claims the token;
 //! while it is set, a cancel only leaves its flag, and the submission acts on it
-//! when it ends.
+//! when it ends. A submission that becomes a member of a group, or leaves its task
+//! held, carries the flag for the same reason: the cancel of the group, or a close,
+//! can reach the task before the submission has ended. Any other task is out of
+//! reach while its guard is on.
 
 use std::sync::atomic::Ordering;
 
@@ -30,22 +33,18 @@ impl Graph {
         let Some((index, node)) = self.live_node(token)? else {
             return Err(self.cannot_bind(token));
         };
-        let claimed = node
-            .state
+        // Pinned, or the flag might be set on the node's next token, whose canceller would then wait for us.
+        let Some(_pin) = self.observers.pin(token, node) else {
+            return Err(self.cannot_bind(token));
+        };
+        node.state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
                 (state & kind::MASK == kind::DECLARED
                     && state & (flag::BINDING | flag::CANCELLED) == 0)
                     .then_some(state | flag::BINDING)
-            });
-        // The generation cannot move while BINDING is set, but may have before.
-        match claimed {
-            Ok(_) if node.load_successors().generation() == token.generation() => Ok(index),
-            Ok(_) => {
-                node.clear(flag::BINDING);
-                Err(self.cannot_bind(token))
-            }
-            Err(_) => Err(self.cannot_bind(token)),
-        }
+            })
+            .map(|_| index)
+            .map_err(|_| self.cannot_bind(token))
     }
 
     #[cold]
@@ -76,7 +75,7 @@ impl Graph {
         node_kind: u32,
         name: *const core::ffi::c_char,
     ) -> Result<Token> {
-        self.check_open(body != 0)?;
+        self.check_open(body != 0, true)?;
         let index = self.take_node(lane, node_kind)?;
         let node = self.nodes.get(index);
         node.set_name_priority(name, 0);

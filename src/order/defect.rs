@@ -3,8 +3,8 @@
 //! Nothing trusts the graph afterwards: changes are refused, and every token counts as complete, so that
 //! whoever waits looks, and learns from its outcome what happened. `run::defect` wakes them.
 
+use crate::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::abi::status::NORN_E_INTERNAL;
 use crate::error::Error;

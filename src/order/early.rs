@@ -248,7 +248,8 @@ impl Graph {
             link = LinkId(next.load(Ordering::Relaxed));
         }
         for link in kept.into_iter().rev() {
-            self.push_link(node, link);
+            let back = self.push_link(node, link, word.generation());
+            debug_assert!(back.is_ok(), "the caller keeps the node from completing");
         }
         taken
     }
@@ -280,19 +281,9 @@ impl Graph {
     /// Puts a link that was taken out of one list into another node's, or satisfies it.
     pub(crate) fn move_link(&self, lane: &mut Lane, link: LinkId, to: Token) {
         let node = self.nodes.get(to.index());
-        let mut word = node.load_successors();
-        while word.generation() == to.generation() {
-            self.set_next(link, word.head());
-            match node.successors.compare_exchange_weak(
-                word.0,
-                word.with_head(link).0,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => return,
-                Err(now) => word = Successors(now),
-            }
-        }
+        let Err(word) = self.push_link(node, link, to.generation()) else {
+            return;
+        };
         let (consumer, bits) = self.read_link(link);
         self.free_link(lane, link);
         let cause = if word.ever_failed() {
@@ -306,9 +297,15 @@ impl Graph {
         self.satisfy(lane, consumer, unit_of(bits));
     }
 
-    fn push_link(&self, node: &Node, link: LinkId) {
+    /// Puts a link into the list of a node, unless the generation has moved on; then gives the word as it is.
+    fn push_link(
+        &self,
+        node: &Node,
+        link: LinkId,
+        generation: u32,
+    ) -> core::result::Result<(), Successors> {
         let mut word = node.load_successors();
-        loop {
+        while word.generation() == generation {
             self.set_next(link, word.head());
             match node.successors.compare_exchange_weak(
                 word.0,
@@ -316,9 +313,10 @@ impl Graph {
                 Ordering::AcqRel,
                 Ordering::Acquire,
             ) {
-                Ok(_) => return,
+                Ok(_) => return Ok(()),
                 Err(now) => word = Successors(now),
             }
         }
+        Err(word)
     }
 }

@@ -12,7 +12,7 @@
 //! satisfies the waiter and frees the epoch. Both are acquire-release, so the
 //! waiter sees what every member did, and the last member sees the waiter.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use super::slab::Vacant;
 

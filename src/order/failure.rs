@@ -5,13 +5,13 @@
 //! itself or was propagated; its slot is reused like any other. The table is
 //! consulted only where a slot says that some token of it has failed.
 
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::ffi::c_char;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use crate::sync::{Mutex, RwLock};
 
 use super::token::Token;
 use crate::abi::status::{NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_PROPAGATED, norn_status};

@@ -1,9 +1,11 @@
 //! The graph of one runtime: all tables of the ordering core, and the small
 //! operations that the other modules build on.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::collections::BTreeSet;
 
-use parking_lot::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::sync::Mutex;
 
 use super::annex::Annex;
 use super::commute::Commutes;
@@ -35,6 +37,8 @@ pub(crate) struct Graph {
     pub(crate) groups: Mutex<Groups>,
     /// Data that bodies hold by `norn_data_acquire`: node of the body to its places. For the deadlock search.
     pub(crate) holds_of_bodies: Mutex<SpreadMap<u32, Vec<u32>>>,
+    /// Nodes of the tasks that may only run on the opener's thread. For the deadlock search.
+    pub(crate) at_opener: Mutex<BTreeSet<u32>>,
     pub(crate) failures: Failures,
     pub(crate) observers: Observers,
     /// COMMUTE as READ_WRITE.
@@ -67,6 +71,7 @@ impl Graph {
             commutes: Mutex::new(Commutes::default()),
             groups: Mutex::new(Groups::default()),
             holds_of_bodies: Mutex::new(SpreadMap::default()),
+            at_opener: Mutex::new(BTreeSet::new()),
             failures: Failures::new(),
             observers: Observers::new(),
             deterministic: AtomicBool::new(false),
@@ -174,6 +179,9 @@ impl Graph {
     pub(crate) fn free_node(&self, lane: &mut Lane, index: u32) {
         let node = self.nodes.get(index);
         let annex = node.annex.load(Ordering::Relaxed);
+        if annex != 0 && node.has(flag::AT_OPENER) {
+            self.at_opener.lock().remove(&index);
+        }
         node.state.store(kind::FREE, Ordering::Release);
         if annex != 0 {
             node.annex.store(0, Ordering::Relaxed);
@@ -303,10 +311,13 @@ impl Graph {
         }
     }
 
-    /// Refuses what comes too late.
+    /// Refuses what comes too late: from outside after a seal or close, from tasks after a close that cancels,
+    /// unless it is cleanup.
     #[inline(always)]
-    pub(crate) fn check_open(&self, inside_task: bool) -> Result<()> {
-        if self.sealed.load(Ordering::Relaxed) && !inside_task {
+    pub(crate) fn check_open(&self, inside_task: bool, cleanup: bool) -> Result<()> {
+        if self.sealed.load(Ordering::Relaxed)
+            && (!inside_task || (!cleanup && self.cancelling.load(Ordering::Relaxed)))
+        {
             return Err(refused(self.closing.load(Ordering::Relaxed)));
         }
         Ok(())
@@ -331,7 +342,7 @@ fn out_of(what: &str) -> Error {
 }
 
 #[cold]
-fn not_a_token(token: Token, why: &str) -> Error {
+pub(crate) fn not_a_token(token: Token, why: &str) -> Error {
     Error::new(NORN_E_INVALID, format!("token {:#x} {why}", token.0))
 }
 

@@ -1,8 +1,8 @@
 //! A lane: what one thread at a time needs to change the graph without locks:
 //! magazines of free slots, counters, and the lists of a ripple.
 
+use crate::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::datum::Wanted;
 use super::slab::Magazine;

@@ -51,8 +51,8 @@
 //! which order it. They are atomics, used relaxed, only because reports may
 //! read them at any time.
 
+use crate::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use core::ffi::c_char;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::slab::Vacant;
 use super::token::{LAST_GENERATION, Token};
@@ -90,7 +90,8 @@ pub(crate) mod flag {
     pub(crate) const CANCELLED: u32 = 1 << 9;
     pub(crate) const CANCEL_DONE: u32 = 1 << 10;
     pub(crate) const HELD: u32 = 1 << 12;
-    /// A submission is binding this declared token.
+    /// A submission is at work on a node that others can reach already: a declared token, a member of a group,
+    /// a held task. See `declare`.
     pub(crate) const BINDING: u32 = 1 << 13;
     pub(crate) const RUN_ALWAYS: u32 = 1 << 14;
     pub(crate) const CHILD: u32 = 1 << 15;
@@ -120,6 +121,10 @@ pub(crate) mod flag {
     pub(crate) const HOLD: u32 = 1 << 28;
     /// Queued for COMMUTE accesses that others hold.
     pub(crate) const QUEUED_COMMUTE: u32 = 1 << 29;
+    /// The task may only run on the opener's thread.
+    pub(crate) const AT_OPENER: u32 = 1 << 30;
+    /// The body waits on the stack of the opener's thread, where nothing else runs meanwhile.
+    pub(crate) const ON_OPENER: u32 = 1 << 31;
 }
 const SLOTS_SHIFT: u32 = 4;
 
@@ -226,7 +231,7 @@ pub(crate) struct Node {
     pub(crate) slots: [Slot; INLINE_SLOTS],
 }
 
-const _: () = assert!(size_of::<Node>() == 128);
+const _: () = assert!(cfg!(any(loom, shuttle)) || size_of::<Node>() == 128);
 
 // SAFETY: all fields are atomics, for which zero is valid; zero is kind FREE.
 unsafe impl Vacant for Node {}

@@ -15,8 +15,9 @@
 
 use std::sync::atomic::Ordering;
 
+use super::access::in_access;
 use super::complete::propagated;
-use super::datum::{DataTable, Wanted, check_mode};
+use super::datum::{DataTable, Wanted};
 use super::graph::Graph;
 use super::lane::{Ending, Lane};
 use super::node::{DATA_UNIT, Node, flag, kind, meta};
@@ -24,7 +25,7 @@ use super::submit::invalid;
 use super::timeline::{Joiner, Room, Run};
 use super::token::Token;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE};
-use crate::abi::types::{NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE, norn_access};
+use crate::abi::types::{NORN_READ, NORN_READ_WRITE, NORN_WRITE, norn_access};
 use crate::error::{Error, Result};
 
 impl Graph {
@@ -35,30 +36,14 @@ impl Graph {
         body: u32,
         accesses: &[norn_access],
     ) -> Result<Vec<u64>> {
-        self.check_open(body != 0)?;
+        self.check_open(body != 0, true)?;
         let mut data = self.data.lock();
         let mut named = Vec::with_capacity(accesses.len());
         for (position, access) in accesses.iter().enumerate() {
-            let at = |error: Error| {
-                Error::new(
-                    error.status(),
-                    format!("accesses[{position}]: {}", error.text()),
-                )
-            };
-            let mode = check_mode(access.mode).map_err(at)?;
-            if mode == NORN_REDUCE as u32 {
-                return Err(at(invalid("NORN_REDUCE cannot be reserved")));
-            }
-            if access.slot != 0 || access.flags != 0 {
-                return Err(at(invalid("slot and flags must be 0")));
-            }
-            let index = data.resolve(self.id, access.data).map_err(at)?;
-            if data.get(index).ending {
-                return Err(at(Error::new(
-                    NORN_E_STATE,
-                    "the datum is being unregistered",
-                )));
-            }
+            let at = in_access(position);
+            let (index, mode) = self
+                .resolve_whole(&data, access, "a reservation")
+                .map_err(at)?;
             if named.iter().any(|(other, _)| *other == index) {
                 return Err(at(invalid("one datum is reserved twice in one call")));
             }
@@ -149,8 +134,8 @@ impl Graph {
         nodes
     }
 
-    /// Checks a slot named in an access and gives its node.
-    pub(crate) fn place_to_fill(&self, slot: Token, datum: u32, mode: u32) -> Result<u32> {
+    /// The node of a reserved place that was neither filled nor given up.
+    fn open_place(&self, slot: Token) -> Result<(u32, &Node)> {
         let no_place = || {
             Error::new(
                 NORN_E_INVALID,
@@ -163,6 +148,9 @@ impl Graph {
                 format!("the reserved place {:#x} was filled or given up", slot.0),
             )
         };
+        if slot.is_zero() {
+            return Err(no_place());
+        }
         let Some((index, node)) = self.live_node(slot).map_err(|_| no_place())? else {
             return Err(used());
         };
@@ -173,6 +161,12 @@ impl Graph {
         if state & (flag::FILLED | flag::ABANDONED) != 0 {
             return Err(used());
         }
+        Ok((index, node))
+    }
+
+    /// Checks a slot named in an access and gives its node.
+    pub(crate) fn place_to_fill(&self, slot: Token, datum: u32, mode: u32) -> Result<u32> {
+        let (index, node) = self.open_place(slot)?;
         if node.run.load(Ordering::Relaxed) != datum as usize {
             return Err(invalid("the reserved place belongs to another datum"));
         }
@@ -221,31 +215,7 @@ impl Graph {
     /// Gives a reserved place up.
     pub(crate) fn abandon_slot(&self, lane: &mut Lane, slot: Token) -> Result<()> {
         let mut data = self.data.lock();
-        let no_place = || {
-            Error::new(
-                NORN_E_INVALID,
-                format!("slot {:#x} is no reserved place", slot.0),
-            )
-        };
-        let used = || {
-            Error::new(
-                NORN_E_STATE,
-                format!("the reserved place {:#x} was filled or given up", slot.0),
-            )
-        };
-        if slot.is_zero() {
-            return Err(no_place());
-        }
-        let Some((index, node)) = self.live_node(slot).map_err(|_| no_place())? else {
-            return Err(used());
-        };
-        let state = node.load_state();
-        if state & kind::MASK != kind::PLACE || state & flag::HOLD != 0 {
-            return Err(no_place());
-        }
-        if state & (flag::FILLED | flag::ABANDONED) != 0 {
-            return Err(used());
-        }
+        let (index, _) = self.open_place(slot)?;
         for node in self.with_siblings(index) {
             self.abandon_place(&mut data, lane, node);
         }

@@ -10,7 +10,7 @@
 
 use core::ffi::c_void;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use crate::abi::types::norn_reduction;
 

@@ -92,7 +92,7 @@ impl Graph {
         if desc.ptr.is_null() && desc.bytes != 0 {
             return Err(invalid("desc.ptr is NULL but desc.bytes is not 0"));
         }
-        self.check_open(true)?;
+        self.check_open(true, true)?;
         let mut datum = unregistered(Extent {
             start: desc.ptr as usize,
             bytes: desc.bytes,

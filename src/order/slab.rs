@@ -6,21 +6,22 @@
 //! newer occupant of the slot, never foreign memory. Whoever needs to know
 //! which checks the generation.
 
+use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
-const CHUNK_BITS: u32 = 12;
+/// Models have small ones: they make every atomic anew for every schedule.
+const CHUNK_BITS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 12 };
 const CHUNK: usize = 1 << CHUNK_BITS;
 /// Slots a magazine exchanges with the depot at a time.
-const BATCH: usize = 64;
+const BATCH: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// A type whose all-zero bytes are a valid, vacant value.
 ///
 /// # Safety
-/// Zeroed memory must be a valid value of the type, and it must need no drop.
-pub(crate) unsafe trait Vacant: Sync {}
+/// Zeroed memory must be a valid value of the type, the same as its default, and it must need no drop.
+pub(crate) unsafe trait Vacant: Sync + Default {}
 
 /// The slots and the depot of free ones.
 pub(crate) struct Slab<T: Vacant> {
@@ -41,6 +42,8 @@ pub(crate) struct Magazine {
 impl<T: Vacant> Slab<T> {
     /// A slab of at most `limit` slots.
     pub(crate) fn new(limit: u32) -> Self {
+        #[cfg(any(loom, shuttle))]
+        let limit = limit.min(1 << 6);
         let chunks = (limit as usize).div_ceil(CHUNK);
         Self {
             chunks: (0..chunks)
@@ -112,6 +115,11 @@ impl<T: Vacant> Slab<T> {
             let memory = unsafe { alloc_zeroed(layout) }.cast::<T>();
             if memory.is_null() {
                 handle_alloc_error(layout);
+            }
+            #[cfg(any(loom, shuttle))] // a checker's atomics are more than their value
+            for slot in 0..CHUNK {
+                // SAFETY: allocated just above, with room for CHUNK slots.
+                unsafe { memory.add(slot).write(T::default()) };
             }
             if cell
                 .compare_exchange(

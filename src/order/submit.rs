@@ -30,7 +30,7 @@ impl Graph {
         task: &norn_task,
         after: &[norn_token],
     ) -> Result<()> {
-        self.check_open(body != 0)?;
+        self.check_open(body != 0, task.flags & NORN_RUN_ALWAYS != 0)?;
         if task.run.is_none() || task.enqueue.is_some() {
             return Err(wrong_body(task));
         }
@@ -106,7 +106,7 @@ impl Graph {
         let group = self.group_for(body, task.group)?;
         let plain = accesses.is_empty() && group == 0 && bound.is_none();
         if plain {
-            let index = self.prepare(lane, body, task, 0, None)?;
+            let index = self.prepare(lane, body, task, 0, None, 0)?;
             let token = self.nodes.get(index).token(self.id, index);
             let mut joiner = Joiner::new(self, index);
             let state = self.link(lane, &mut joiner, after, 0)?;
@@ -124,9 +124,9 @@ impl Graph {
         let done = self.done_if_awaited(group, after);
         if bound.is_some() || done.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
             let late = [bound, done].into_iter().flatten().collect();
-            self.refuse_cycle(&data, late, lane, parent, after)?;
+            self.refuse_cycle(&data, late, lane, parent, task, after)?;
         }
-        let index = self.prepare(lane, body, task, lane.wanted.len(), bound)?;
+        let index = self.prepare(lane, body, task, lane.wanted.len(), bound, group)?;
         let token = self.nodes.get(index).token(self.id, index);
         if group != 0
             && let Err(error) = self.join_group(lane, index, group, token, body)
@@ -200,13 +200,17 @@ impl Graph {
         task: &norn_task,
         accesses: usize,
         bound: Option<u32>,
+        group: u32,
     ) -> Result<u32> {
         let mut state = kind::TASK | flag::COUNTED | Node::slot_bits(accesses.min(INLINE_SLOTS));
         if task.flags & NORN_RUN_ALWAYS != 0 {
             state |= flag::RUN_ALWAYS;
         }
         if task.flags & NORN_HELD != 0 {
-            state |= flag::HELD;
+            state |= flag::HELD | flag::BINDING;
+        }
+        if group != 0 {
+            state |= flag::BINDING;
         }
         let odd = if body == 0 {
             self.phase.load(Ordering::Relaxed) & 1 != 0
@@ -241,6 +245,10 @@ impl Graph {
                 content.cpus = task.cpus;
                 content.place = task.place;
                 state |= flag::PARTICULAR;
+            }
+            if task.place.kind == NORN_PLACE_OPENER {
+                state |= flag::AT_OPENER;
+                self.at_opener.lock().insert(index);
             }
             if accesses > INLINE_SLOTS {
                 state |= flag::MORE_ACCESSES;

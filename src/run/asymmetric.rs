@@ -6,8 +6,20 @@
 //! every running thread of the process pass one. The frequent side then only has
 //! to keep the compiler from reordering. Where the kernel refuses, both sides
 //! use an ordinary fence.
+//!
+//! A model never prepares, so it runs with an ordinary fence on both sides. For a
+//! frequent side against a rare one that is the same program: membarrier(2) makes
+//! each running thread pass a full fence at some moment of the call, the compiler
+//! keeps that thread's store and load on their sides of the light fence, and so the
+//! moment is either before the load or after the store, as with two fences of which
+//! one comes first. Two frequent sides are ordered by ordinary fences and not by
+//! light ones: here the model is stronger than the code. So no protocol may use the
+//! light fence between two of its frequent sides; what two wakers have to agree on
+//! is decided under a lock.
 
-use std::sync::atomic::{AtomicU8, Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
+
+use crate::sync::atomic::fence;
 
 const UNKNOWN: u8 = 0;
 const EXPEDITED: u8 = 1;

@@ -8,13 +8,13 @@
 //!
 //! Slots pass from thread to thread only through `Grant`, under its lock.
 
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::thread::Thread as StdThread;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::Thread as StdThread;
 use std::time::Instant;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use super::runtime::Runtime;
 use super::seat;
@@ -66,7 +66,7 @@ impl Grant {
 
     /// From now on this thread is unparked when the slot comes.
     pub(crate) fn expect_here(&self) {
-        self.state.lock().1 = Some(std::thread::current());
+        self.state.lock().1 = Some(crate::sync::thread::current());
     }
 
     /// Waits for a slot; none when the runtime closes.
@@ -79,7 +79,7 @@ impl Grant {
             if self.state.lock().0 == Granted::Stop {
                 return None;
             }
-            std::thread::park();
+            crate::sync::thread::park();
         }
     }
 
@@ -94,7 +94,7 @@ impl Grant {
             if now >= deadline || self.state.lock().0 == Granted::Stop {
                 return None;
             }
-            std::thread::park_timeout(deadline - now);
+            crate::sync::thread::park_timeout(deadline - now);
         }
     }
 }

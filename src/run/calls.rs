@@ -87,7 +87,7 @@ impl Runtime {
 
     /// Starts a batch, which is checked whole before any of it is submitted.
     pub(crate) fn begin_batch<'a>(&'a self) -> Result<super::batch::Batch<'a>> {
-        self.graph().check_open(self.body() != 0)?;
+        self.graph().check_open(self.body() != 0, true)?;
         Ok(super::batch::Batch::new(self, self.body()))
     }
 

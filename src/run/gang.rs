@@ -7,9 +7,9 @@
 //! parallel region is open then) and gathers again before it goes on, or a child
 //! that wants several workers too would wait for its parent for ever.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 #[derive(Default)]
 struct State {

@@ -4,10 +4,11 @@ use core::ffi::c_void;
 
 use super::runtime::Runtime;
 use super::seat;
-use crate::abi::status::{NORN_E_INVALID, NORN_E_PROPAGATED, NORN_E_STATE};
+use crate::abi::status::{NORN_E_INVALID, NORN_E_PROPAGATED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
-use crate::order::datum::{check_mode, merge_modes};
+use crate::order::access::in_access;
+use crate::order::datum::merge_modes;
 use crate::order::token::Token;
 
 impl Runtime {
@@ -18,37 +19,20 @@ impl Runtime {
         timeout_ns: i64,
     ) -> Result<norn_token> {
         let body = seat::body_in(self);
-        self.graph().check_open(body != 0)?;
+        self.graph().check_open(body != 0, true)?;
         let placed = self.act(|graph, lane| -> Result<Option<(u32, Token)>> {
             let mut data = graph.data.lock();
             let mut wanted: Vec<(u32, u32)> = Vec::with_capacity(accesses.len());
             for (position, access) in accesses.iter().enumerate() {
-                let at = |error: Error| {
-                    Error::new(
-                        error.status(),
-                        format!("accesses[{position}]: {}", error.text()),
-                    )
-                };
-                let mode = check_mode(access.mode).map_err(at)?;
-                if mode == NORN_REDUCE as u32 || access.slot != 0 || access.flags != 0 {
-                    return Err(at(Error::new(
-                        NORN_E_INVALID,
-                        "a hold takes no NORN_REDUCE, slot or flags",
-                    )));
-                }
+                let (index, mode) = graph
+                    .resolve_whole(&data, access, "a hold")
+                    .map_err(in_access(position))?;
                 // A hold is alone on its data as a writer is.
                 let mode = if mode == NORN_COMMUTE as u32 {
                     NORN_READ_WRITE as u32
                 } else {
                     mode
                 };
-                let index = data.resolve(graph.id, access.data).map_err(at)?;
-                if data.get(index).ending {
-                    return Err(at(Error::new(
-                        NORN_E_STATE,
-                        "the datum is being unregistered or rebound",
-                    )));
-                }
                 match wanted.iter_mut().find(|(other, _)| *other == index) {
                     Some((_, first)) => *first = merge_modes(*first, mode),
                     None => wanted.push((index, mode)),

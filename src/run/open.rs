@@ -1,7 +1,7 @@
 //! Opening, draining and closing a runtime.
 
+use crate::sync::atomic::{AtomicU64, Ordering};
 use core::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::MutexGuard;
@@ -347,12 +347,12 @@ impl Runtime {
                     format!("work is left: {}", self.blocked_summary()),
                 ));
             }
-            std::thread::park_timeout(Duration::from_millis(1));
+            crate::sync::thread::park_timeout(Duration::from_millis(1));
         }
     }
 
     /// A body runs on a thread that sits in no slot (OPENER tasks, one-thread modes).
-    fn is_somebody_inside(&self) -> bool {
+    pub(crate) fn is_somebody_inside(&self) -> bool {
         self.running.load(Ordering::SeqCst) > 0
     }
 
@@ -386,7 +386,7 @@ impl Runtime {
             && self.workers_are_busy()
             && !self.graph().defect.is_caught()
         {
-            std::thread::park_timeout(Duration::from_millis(1));
+            crate::sync::thread::park_timeout(Duration::from_millis(1));
         }
     }
 }

@@ -107,7 +107,7 @@ impl Runtime {
             let slot = loop {
                 match grant.take() {
                     Some(slot) => break slot,
-                    None => std::thread::park_timeout(Duration::from_millis(1)),
+                    None => crate::sync::thread::park_timeout(Duration::from_millis(1)),
                 }
             };
             seat::settle_in(self, slot);

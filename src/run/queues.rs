@@ -7,14 +7,14 @@
 //! programs without priorities pay one load. Tasks with a place go to that
 //! place's queue. One-thread modes use a single list instead of all of these.
 
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use core::cell::UnsafeCell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::sync::Mutex;
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
 
 use crate::order::lane::{Lane, count};
 

@@ -1,14 +1,14 @@
 //! A runtime: a graph, the queues, the threads, and the calls that change the
 //! graph and then hand what has become runnable to the scheduler.
 
+use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::thread::Thread as StdThread;
 use std::collections::HashSet;
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
-use std::thread::Thread as StdThread;
 use std::time::Instant;
 
+use crate::sync::{Condvar, Mutex};
 use crossbeam_utils::CachePadded;
-use parking_lot::{Condvar, Mutex};
 
 use super::blocked::BlockedBodies;
 use super::config::{OnFailure, Settings};
@@ -119,7 +119,7 @@ impl Runtime {
             gang: Gang::default(),
             caller_seat: Mutex::new(CallerSeat::default()),
             callers_inside: AtomicUsize::new(0),
-            opener: std::thread::current(),
+            opener: crate::sync::thread::current(),
             floating_point: FloatingPoint::of_this_thread(),
             threads: Mutex::new(Vec::new()),
             thread_count: AtomicUsize::new(0),
@@ -359,7 +359,7 @@ impl Runtime {
 
     /// Whether this is the thread that opened the runtime.
     pub(crate) fn is_opener(&self) -> bool {
-        std::thread::current().id() == self.opener.id()
+        crate::sync::thread::current().id() == self.opener.id()
     }
 
     /// The handle of this runtime.

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use super::config::Mode;
 use crate::order::token::Token;

@@ -24,11 +24,11 @@
 //! wakes one worker, which wakes the next: no thundering herd, no second wake
 //! for the same task.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::Thread;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::thread::Thread;
 
+use crate::sync::Mutex;
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
 
 use super::asymmetric;
 
@@ -157,7 +157,7 @@ impl Sleep {
     ) {
         let bed = &self.beds[slot];
         bed.woken.store(false, Ordering::Relaxed);
-        *bed.thread.lock() = Some(std::thread::current());
+        *bed.thread.lock() = Some(crate::sync::thread::current());
         {
             let mut list = self.list.lock();
             list.push(slot);

@@ -160,7 +160,7 @@ impl Runtime {
         let mut seat = self.caller_seat.lock();
         plant!("wait.seat_locked");
         if seat.taken || self.opener_needs_seat(&seat) {
-            let me = std::thread::current();
+            let me = crate::sync::thread::current();
             if !seat.waiting.iter().any(|thread| thread.id() == me.id()) {
                 seat.waiting.push(me);
             }
@@ -171,7 +171,7 @@ impl Runtime {
         }
         seat.taken = true;
         // Who sits waits no more: while its body is blocked, an offer would reach nobody.
-        let me = std::thread::current().id();
+        let me = crate::sync::thread::current().id();
         seat.waiting.retain(|thread| thread.id() != me);
         true
     }
@@ -216,7 +216,7 @@ impl Runtime {
     }
 
     pub(crate) fn forget_caller_seat(&self) {
-        let me = std::thread::current().id();
+        let me = crate::sync::thread::current().id();
         let mut seat = self.caller_seat.lock();
         seat.waiting.retain(|thread| thread.id() != me);
         if !seat.taken {

@@ -5,9 +5,9 @@
 //! (`NORN_CALLER_WORKS`), or OPENER tasks on the opener. Otherwise it parks. A body
 //! that waits gives up its slot (`blocked`).
 
+use crate::sync::thread::Thread as StdThread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::Thread as StdThread;
 use std::time::{Duration, Instant};
 
 use super::blocked::Resumed;
@@ -40,12 +40,27 @@ impl Goal<'_> {
     }
 }
 
-/// Wakes an application thread.
-struct Waker(StdThread);
+/// Wakes a thread that parks in its wait.
+struct Waker {
+    thread: StdThread,
+    /// The body it runs, if that waits without limit; 0 for an application's wait.
+    body: u32,
+}
+
+impl Waker {
+    fn of_this_thread(body: u32) -> Arc<dyn Notify> {
+        let thread = crate::sync::thread::current();
+        Arc::new(Self { thread, body })
+    }
+}
 
 impl Notify for Waker {
     fn notify(&self) {
-        self.0.unpark();
+        self.thread.unpark();
+    }
+
+    fn waiting_body(&self) -> u32 {
+        self.body
     }
 }
 
@@ -174,7 +189,7 @@ impl Runtime {
         if body != 0 {
             return self.wait_in_body(body, tokens, timeout_ns, deadline, done);
         }
-        let waker: Arc<dyn Notify> = Arc::new(Waker(std::thread::current()));
+        let waker = Waker::of_this_thread(0);
         self.observe(tokens, &waker);
         plant!("wait.observing");
         let goal = Goal {
@@ -214,9 +229,18 @@ impl Runtime {
         let graph = self.graph();
         let untimed = timeout_ns < 0 && tokens.len() == 1;
         let node = graph.nodes.get(body);
+        let waits = match (untimed, self.is_opener()) {
+            (true, true) => flag::BLOCKED | flag::ON_OPENER,
+            (true, false) => flag::BLOCKED,
+            (false, true) => flag::ON_OPENER,
+            (false, false) => 0,
+        };
         let Some(slot) = seat::slot_in(self) else {
             // An OPENER task on a thread that is no worker: it gives up nothing.
-            return self.wait_plainly(tokens, deadline, done);
+            node.set(waits);
+            let waited = self.wait_plainly(body, tokens, untimed, deadline, done);
+            node.clear(waits);
+            return waited;
         };
         while !done() {
             let Some(spare) = self.find_spare() else {
@@ -227,23 +251,14 @@ impl Runtime {
             };
             let blocked = self.blocked_body(if untimed { body } else { 0 });
             let observer: Arc<dyn Notify> = blocked.clone();
-            if untimed {
-                node.set(flag::BLOCKED);
-            }
+            node.set(waits);
             self.observe(tokens, &observer);
             plant!("wait.body_observing");
             // From here the token may complete and make this body ready at any time.
-            // With a limit it is no edge for others, but what waits for this very body cannot come in time.
-            let refused = match tokens {
-                [token] => graph
-                    .refuse_await_cycle(body, *token)
-                    .err()
-                    .filter(|error| untimed || error.status() == NORN_E_WOULD_DEADLOCK),
-                _ => None,
-            };
+            let refused = self.refuse_await(body, tokens, untimed).err();
             if (refused.is_some() || done()) && blocked.claim() {
                 self.leave_all(tokens, &observer);
-                node.clear(flag::BLOCKED);
+                node.clear(waits);
                 self.keep_spare(spare);
                 match refused {
                     Some(error) => return Err(error),
@@ -261,7 +276,7 @@ impl Runtime {
             if lent > 0 {
                 self.gang.gather_again(lent, || self.sleep.wake_all());
             }
-            node.clear(flag::BLOCKED);
+            node.clear(waits);
             self.leave_all(tokens, &observer);
             match resumed {
                 Resumed::Told(slot) => seat::settle_in(self, slot),
@@ -274,22 +289,38 @@ impl Runtime {
         Ok(())
     }
 
+    /// Refuses the await of one token that waits for the awaiting body. With a limit the await is no edge for
+    /// others, but what waits for this very body cannot come in time.
+    fn refuse_await(&self, body: u32, tokens: &[Token], untimed: bool) -> Result<()> {
+        let [token] = tokens else { return Ok(()) };
+        match self.graph().refuse_await_cycle(body, *token) {
+            Err(error) if untimed || error.status() == NORN_E_WOULD_DEADLOCK => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn leave_all(&self, tokens: &[Token], observer: &Arc<dyn Notify>) {
         for token in tokens {
             self.graph().observers.leave(*token, observer);
         }
     }
 
-    /// Parks this thread until `done`, without running anything.
+    /// Parks this thread, which runs `body`, until `done`, without running anything.
     fn wait_plainly(
         &self,
+        body: u32,
         tokens: &[Token],
+        untimed: bool,
         deadline: Option<Instant>,
         done: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let waker: Arc<dyn Notify> = Arc::new(Waker(std::thread::current()));
+        let waker = Waker::of_this_thread(if untimed { body } else { 0 });
         self.observe(tokens, &waker);
+        let refused = self.refuse_await(body, tokens, untimed);
         let waited = loop {
+            if refused.is_err() && !done() {
+                break refused;
+            }
             if done() {
                 break Ok(());
             }
@@ -353,7 +384,7 @@ impl Runtime {
 pub(crate) fn park_until(deadline: Option<Instant>) -> bool {
     match deadline {
         None => {
-            std::thread::park();
+            crate::sync::thread::park();
             true
         }
         Some(deadline) => {
@@ -361,7 +392,7 @@ pub(crate) fn park_until(deadline: Option<Instant>) -> bool {
             if now >= deadline {
                 return false;
             }
-            std::thread::park_timeout(deadline - now);
+            crate::sync::thread::park_timeout(deadline - now);
             true
         }
     }
@@ -376,7 +407,7 @@ pub(crate) struct Watching<'a> {
 
 impl<'a> Watching<'a> {
     pub(crate) fn new(runtime: &'a Runtime, wanted: bool) -> Self {
-        runtime.watchers.lock().push(std::thread::current());
+        runtime.watchers.lock().push(crate::sync::thread::current());
         let mut watching = Self {
             runtime,
             watches: false,
@@ -399,7 +430,7 @@ impl<'a> Watching<'a> {
 
 impl Drop for Watching<'_> {
     fn drop(&mut self) {
-        let me = std::thread::current().id();
+        let me = crate::sync::thread::current().id();
         let mut watchers = self.runtime.watchers.lock();
         if let Some(position) = watchers.iter().position(|thread| thread.id() == me) {
             watchers.swap_remove(position);

@@ -111,7 +111,7 @@ impl Runtime {
                 break;
             }
             for _ in 0..32 {
-                core::hint::spin_loop();
+                crate::sync::hint::spin_loop();
             }
         }
         if !found {
@@ -120,7 +120,7 @@ impl Runtime {
                     if self.last_one_asleep() {
                         self.wake_watchers();
                     }
-                    std::thread::park();
+                    crate::sync::thread::park();
                     done()
                 }
                 Some(deadline) => {
@@ -128,7 +128,7 @@ impl Runtime {
                     if now >= deadline {
                         return true;
                     }
-                    std::thread::park_timeout(deadline - now);
+                    crate::sync::thread::park_timeout(deadline - now);
                     done() || Instant::now() >= deadline
                 }
             });
