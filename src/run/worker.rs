@@ -59,13 +59,14 @@ impl Runtime {
         self.queues.take(slot, self.lane(slot))
     }
 
-    /// What comes from outside is delivered when nothing is runnable, one at a time.
+    /// What comes from outside is delivered when nothing is runnable, one at a time. Tasks for the opener count only
+    /// while it can come and run them: it may be inside a body that waits for this very delivery.
     fn next_serial_task(&self) -> Option<u32> {
         loop {
             if let Some(node) = self.serial.take(self.is_opener()) {
                 return Some(node);
             }
-            if !self.serial.is_empty() || !self.deliver_external() {
+            if self.opener_needs_seat(&self.caller_seat.lock()) || !self.deliver_external() {
                 return None;
             }
         }
