@@ -65,7 +65,7 @@ pub(crate) struct Runtime {
     pub(crate) opener_idle: AtomicBool,
     /// Waits in progress, which a close lets end before it frees the runtime.
     pub(crate) waits: AtomicUsize,
-    /// Bodies being run at this moment, blocked ones not counted.
+    /// Bodies being run at this moment in the one-thread modes or outside of all slots, blocked ones not counted.
     pub(crate) running: CachePadded<AtomicI64>,
     /// One drain at a time flips the phase.
     pub(crate) draining: Mutex<()>,

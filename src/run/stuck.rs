@@ -27,6 +27,7 @@ impl Runtime {
         graph.sealed.load(Ordering::SeqCst)
             && !graph.closing.load(Ordering::SeqCst)
             && self.is_quiescent()
+            && !self.is_somebody_inside()
             && !self.somebody_holds()
     }
 
@@ -39,8 +40,10 @@ impl Runtime {
             return false;
         }
         if self.callers_run {
-            // This thread sits in the only slot, or nobody does.
-            return seat::slot_in(self).is_some() || !self.caller_seat.lock().taken;
+            // This thread sits in the only slot, or who sits there found nothing and sleeps, or nobody sits.
+            return seat::slot_in(self).is_some()
+                || self.sleep.sleeping() > 0
+                || !self.caller_seat.lock().taken;
         }
         self.workers_sleep()
     }

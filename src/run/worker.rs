@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::runtime::Runtime;
 use super::seat;
+use super::wait::park_until;
 use crate::abi::types::*;
 use crate::order::body::Begin;
 use crate::order::lane::{Lane, count};
@@ -116,22 +117,13 @@ impl Runtime {
             }
         }
         if !found {
-            self.sleep.sleep(slot, reason, || match deadline {
-                None => {
-                    if self.last_one_asleep() {
-                        self.wake_watchers();
-                    }
-                    crate::sync::thread::park();
-                    done()
+            let mut told = false;
+            self.sleep.sleep(slot, reason, || {
+                // Once: this thread may be a watcher itself, and would wake itself for ever.
+                if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
+                    self.wake_watchers();
                 }
-                Some(deadline) => {
-                    let now = Instant::now();
-                    if now >= deadline {
-                        return true;
-                    }
-                    crate::sync::thread::park_timeout(deadline - now);
-                    done() || Instant::now() >= deadline
-                }
+                !park_until(deadline) || done()
             });
         }
         self.sleep.end_search(|| self.queues.has_shared_work());
