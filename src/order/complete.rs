@@ -328,10 +328,8 @@ impl Graph {
         let kept = self.release_links(lane, taken.head(), cause, which);
         plant!("complete.links_released");
         if taken.is_observed() {
-            let token = Token::new(self.id, index, taken.generation());
-            for observer in self.observers.take(token) {
-                observer.notify();
-            }
+            self.observers
+                .tell(Token::new(self.id, index, taken.generation()));
         }
         kept
     }

@@ -92,12 +92,22 @@ impl Observers {
         left
     }
 
-    /// Takes out and returns all observers of a token that has completed. Waits for pins.
-    pub(crate) fn take(&self, token: Token) -> Vec<Arc<dyn Notify>> {
-        self.shard(token)
+    /// Tells all observers of a token that has completed. Waits for pins. Should a panic end it, those not told
+    /// yet are entered again, so that `take_all` finds them.
+    pub(crate) fn tell(&self, token: Token) {
+        let list = self
+            .shard(token)
             .lock()
             .remove(&token.0)
-            .unwrap_or_default()
+            .unwrap_or_default();
+        let mut untold = Untold {
+            observers: self,
+            token,
+            list: list.into_iter(),
+        };
+        while let Some(observer) = untold.list.next() {
+            observer.notify();
+        }
     }
 
     /// Takes out all observers of all tokens.
@@ -121,6 +131,25 @@ impl Observers {
                     .collect()
             })
             .unwrap_or_default()
+    }
+}
+
+/// Observers on their way to be told.
+struct Untold<'a> {
+    observers: &'a Observers,
+    token: Token,
+    list: std::vec::IntoIter<Arc<dyn Notify>>,
+}
+
+impl Drop for Untold<'_> {
+    fn drop(&mut self) {
+        if self.list.len() != 0 {
+            let mut shard = self.observers.shard(self.token).lock();
+            shard
+                .entry(self.token.0)
+                .or_default()
+                .extend(self.list.by_ref());
+        }
     }
 }
 

@@ -142,6 +142,8 @@ pub(crate) struct BlockedBodies {
     spares: Mutex<Vec<Arc<Grant>>>,
     /// Those of all threads of norn's own, wherever they are; a panic may lose one on its way.
     all_spares: Mutex<Vec<Arc<Grant>>>,
+    /// Those of all bodies in an await, told or not; a panic may lose one on its way here too.
+    waiting: Mutex<Vec<Arc<Grant>>>,
     blocked: AtomicUsize,
     max_threads: usize,
     /// See `give_up`.
@@ -155,6 +157,7 @@ impl BlockedBodies {
             ready_count: AtomicUsize::new(0),
             spares: Mutex::new(Vec::new()),
             all_spares: Mutex::new(Vec::new()),
+            waiting: Mutex::new(Vec::new()),
             blocked: AtomicUsize::new(0),
             max_threads,
             given_up: AtomicBool::new(false),
@@ -176,13 +179,15 @@ impl BlockedBodies {
     /// After a defect: bodies go on without a slot, now and whenever they are told; spares end.
     pub(crate) fn give_up(&self) {
         self.given_up.store(true, Ordering::SeqCst);
-        let ready = {
+        {
             let mut ready = self.ready.lock();
             self.ready_count.store(0, Ordering::SeqCst);
-            core::mem::take(&mut *ready)
-        };
-        for grant in ready {
-            grant.give(Granted::Stop);
+            for grant in ready.drain(..) {
+                grant.give(Granted::Stop);
+            }
+        }
+        for body in self.waiting.lock().iter() {
+            body.give(Granted::Stop);
         }
         for spare in self.all_spares.lock().iter() {
             spare.give(Granted::Stop);
@@ -196,6 +201,26 @@ impl BlockedBodies {
         if self.given_up.load(Ordering::SeqCst) {
             grant.give(Granted::Stop);
         }
+    }
+
+    /// A body begins to wait for its grant.
+    fn begin_wait(&self, grant: &Arc<Grant>) {
+        self.blocked.fetch_add(1, Ordering::SeqCst);
+        self.waiting.lock().push(grant.clone());
+        if self.given_up.load(Ordering::SeqCst) {
+            grant.give(Granted::Stop);
+        }
+    }
+
+    /// It has the slot.
+    fn end_wait(&self, grant: &Arc<Grant>) {
+        {
+            let mut waiting = self.waiting.lock();
+            if let Some(place) = waiting.iter().rposition(|other| Arc::ptr_eq(other, grant)) {
+                waiting.swap_remove(place);
+            }
+        }
+        self.blocked.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Takes a grant out again; false if a slot was or is being given to it.
@@ -290,7 +315,7 @@ impl Runtime {
         slot: usize,
         deadline: Option<Instant>,
     ) -> Resumed {
-        self.blocked.blocked.fetch_add(1, Ordering::SeqCst);
+        self.blocked.begin_wait(&body.grant);
         let counted = i64::from(self.one_thread);
         self.running.fetch_sub(counted, Ordering::SeqCst);
         spare.give(Granted::Slot(slot));
@@ -317,7 +342,7 @@ impl Runtime {
             }
         };
         self.running.fetch_add(counted, Ordering::SeqCst);
-        self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
+        self.blocked.end_wait(&body.grant);
         resumed
     }
 
@@ -327,19 +352,19 @@ impl Runtime {
             // No thread may take the place: the slot stays empty meanwhile.
             return wait();
         };
-        self.blocked.blocked.fetch_add(1, Ordering::SeqCst);
+        let grant = Grant::new();
+        self.blocked.begin_wait(&grant);
         let counted = i64::from(self.one_thread);
         self.running.fetch_sub(counted, Ordering::SeqCst);
         seat::stand();
         spare.give(Granted::Slot(slot));
         let result = wait();
-        let grant = Grant::new();
         self.make_ready(grant.clone());
         if let Some(slot) = grant.wait() {
             seat::settle_in(self, slot);
         }
         self.running.fetch_add(counted, Ordering::SeqCst);
-        self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
+        self.blocked.end_wait(&grant);
         result
     }
 

@@ -4,7 +4,7 @@
 #
 #   run.sh BUILD LIBRARY    where to build, and the shipped libnorn.so
 #
-# ONLY=pattern runs the places whose name matches.
+# ONLY=pattern runs the places whose name matches; ALL=1 runs every place in every mode, more often (minutes).
 set -u
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,8 +23,8 @@ bad() { # what, then a log
 }
 
 cd "$top" || exit 1
-# Link-time optimisation would cost minutes and change nothing here.
-CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+# Optimisation would cost minutes and change nothing here.
+CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
     cargo rustc --quiet --release --locked --lib --crate-type staticlib --target-dir "$build/cargo" -- --cfg norn_forced_panic || exit 1
 cc -std=c11 -O1 -g -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Werror -I include -I tests/c -o "$build/panics" \
     "$here/panics.c" "$build/cargo/release/libnorn.a" -lpthread -ldl -lm || exit 1
@@ -56,11 +56,17 @@ try() { # mode, workers, then the arguments: 0 the panic came, 3 it did not, els
 }
 
 modes="async:1 async:2 sync:0 async:0 shuffle.3:0"
+others=(sync:0 async:0 shuffle.3:0)
+turn=0
 for function in $("$build/panics" list); do
     case $function in *${ONLY:-}*) ;; *) continue ;; esac
-    for mode in async:2 sync:0 async:0; do
-        for end in "" .end; do
-            try "${mode%:*}" "${mode#*:}" function "$function$end"
+    for end in "" .end; do
+        # With workers, and in turn without.
+        these="async:2 ${others[turn++ % 3]}"
+        [ -z "${ALL:-}" ] || these=$modes
+        for mode in $these; do
+            name=${mode%:*}
+            try "${name/./:}" "${mode#*:}" function "$function$end"
             [ $? -ne 3 ] || bad "$function$end was not reached"
         done
     done
@@ -70,7 +76,7 @@ for point in $(grep -rhoE 'plant!\("[^"]+"\)' src | sed 's/.*"\(.*\)".*/\1/' | s
     reached=
     for mode in $modes; do
         name=${mode%:*}
-        for nth in 1 2 5 20; do
+        for nth in 1 ${ALL:+2} 5 ${ALL:+20}; do
             try "${name/./:}" "${mode#*:}" point "$point" $nth
             case $? in
                 0) reached=yes ;;
