@@ -2,8 +2,10 @@
 #
 #   make demo      the tiled Cholesky example; MATRIX=file.mtx RHS=file.mtx for a real one
 #   make check     everything that must hold; ends with "N passed, N failed"
+#   make bench     norn beside other task runtimes, about 20 minutes; QUICK=1 for three; STAGES="table metg" for some
+#   make models    the lock-free protocols under loom and shuttle, and the defects they catch
 #   make install   PREFIX (/usr/local), DESTDIR
-#   make header notice abi      refresh include/norn.h, NOTICE, the recorded ABI
+#   make header notice abi      refresh include/*.h, NOTICE, the recorded ABI
 #   make format lint dist clean
 
 BUILD ?= build
@@ -12,7 +14,7 @@ ifneq ($(shell command -v ninja),)
 export CMAKE_GENERATOR ?= Ninja
 endif
 
-.PHONY: build installed demo check header notice abi format lint install dist clean
+.PHONY: build installed demo check bench models header notice abi format lint install dist clean
 
 build:
 	cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
@@ -35,8 +37,12 @@ demo:
 check:
 	tools/check.sh $(BUILD)
 
+models:
+	tests/models/run.sh
+
 header:
 	tools/header.sh
+	tools/dl_header.py
 
 notice:
 	tools/notice.sh
@@ -57,12 +63,18 @@ dist:
 	mkdir -p $(BUILD)
 	tools/tarball.sh $(BUILD)
 
-# `make bench` prints what a task costs beside other runtimes; the soak test comes with its script.
-ifneq ($(wildcard benches/run.sh),)
-.PHONY: bench
+# What a task costs beside other runtimes (benches/NOTES.md). Files are in $(BUILD)/bench; the table is table.txt.
 bench: installed
-	benches/run.sh $(abspath $(BUILD)/prefix)
-endif
+	benches/setup.sh
+	benches/build.sh $(BUILD)/prefix $(BUILD)/bench
+	benches/run.sh $(BUILD)/bench/bin $(BUILD)/bench $(STAGES)
+	@$(bench_python) -B benches/report.py $(BUILD)/bench >$(BUILD)/bench/table.txt
+	@cat $(BUILD)/bench/table.txt
+	@echo && $(BUILD)/bench/bin/norn_cpp | tee $(BUILD)/bench/norn_cpp.txt
+# The distribution's matplotlib belongs to its own interpreter, which need not be the first on PATH.
+bench_python = $$(/usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo /usr/bin/python3 || echo python3)
+
+# The soak test comes with its script.
 ifneq ($(wildcard tests/soak/run.sh),)
 .PHONY: soak
 soak: installed

@@ -1,68 +1,169 @@
-#!/usr/bin/env bash
-# Builds norn's task benchmark and those of the peers that are installed, runs
-# them in turn on this machine, and prints one table: median ns per task.
+#!/bin/sh
+# Runs the programs in turn and writes one JSON line a process to OUT/raw.jsonl.
 #
-#   run.sh [PREFIX]      PREFIX: an installed norn (default build/prefix)
+#   run.sh BIN OUT [STAGE...]
 #
-# NTASKS (65536) and REPEATS (7) may be set; ROUNDS (3) processes of each are
-# interleaved and the median of their medians is shown, because one process may
-# be unlucky with its memory or its neighbours.
+# STAGE: table metg cholesky held tasks accesses idle wake (default: all).
+# From the environment: WORKERS ("1 2"), ROUNDS (3), REPEATS (7), NTASKS (65536),
+# LIMIT (60 s a process), BUDGET (s in all, after which nothing more is started; 0: none),
+# PROGRAMS. QUICK=1: one round, fewer repetitions, tasks and points.
+#
+# Rounds are interleaved: each round runs every program once, and the report takes the
+# median over the rounds, because one process may be unlucky with its memory or neighbours.
+# It needs a POSIX shell, timeout and the programs; nothing else.
 set -eu
-cd "$(dirname "$0")"
-prefix=$(realpath "${1:-../build/prefix}")
-out=../build/bench
-mkdir -p "$out"
-flags="-std=c++17 -O3 -DNDEBUG -Wall -Wextra"
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig:$prefix/lib64/pkgconfig:${PKG_CONFIG_PATH:-}
-
-build() { # NAME COMPILER SOURCE ARGUMENT...
-    local name=$1 compiler=$2 source=$3
-    shift 3
-    if "$compiler" $flags "$source" -o "$out/$name" "$@" 2>"$out/$name.log"; then
-        built="$built $name"
-    else
-        echo "left out: $name ($(tail -n 1 "$out/$name.log"))" >&2
-    fi
-}
-built=
-build norn g++ norn.cpp $(pkg-config --cflags --libs norn) -Wl,-rpath,"$prefix/lib"
-build floor g++ floor.cpp
-build omp_gcc g++ omp.cpp -fopenmp -DRUNTIME='"omp_gcc"'
-build omp_clang clang++ omp.cpp -fopenmp -DRUNTIME='"omp_clang"'
-build tbb_flow g++ tbb.cpp -DVARIANT=0 -ltbb
-build tbb_task_group g++ tbb.cpp -DVARIANT=2 -ltbb
-if pkg-config --exists starpu-1.3; then
-    build starpu g++ starpu.cpp $(pkg-config --cflags --libs starpu-1.3)
+bin=$(cd "$1" && pwd)
+mkdir -p "$2"
+out=$(cd "$2" && pwd)
+shift 2
+stages=${*:-table metg cholesky held tasks accesses idle wake}
+quick=${QUICK:-}
+if [ -n "$quick" ] && [ "$quick" != 0 ]; then
+    : "${ROUNDS:=1}" "${REPEATS:=3}" "${NTASKS:=16384}" "${LIMIT:=8}" "${BUDGET:=125}"
+    sizes="1000 10000 100000 1000000" counts="0 1 4 16 64" matrix=2048 seconds=1 wakes=50
+else
+    quick=
+    sizes="1000 10000 100000 1000000 10000000" counts="0 1 2 4 8 16 32 64" matrix=4096 seconds=3 wakes=200
 fi
+workers=${WORKERS:-1 2} rounds=${ROUNDS:-3} repeats=${REPEATS:-7} ntasks=${NTASKS:-65536} limit=${LIMIT:-60} budget=${BUDGET:-0}
+programs=${PROGRAMS:-floor norn omp_gcc omp_clang starpu tbb_task_group tbb_flow tbb_flow_rerun}
+raw=$out/raw.jsonl
+begin=$(date +%s)
+given_up=
 
-ntasks=${NTASKS:-65536} repeats=${REPEATS:-7} rounds=${ROUNDS:-3}
-# libgomp's cost grows with the number of waiting tasks: with one worker, fewer.
-for round in $(seq "$rounds"); do
-    for workers in 1 2; do
+# No program may take the machine down with what it allocates.
+memory=$(sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo)
+ulimit -v $((memory / 4 * 3)) 2>/dev/null || true
+
+# attempt PROGRAM ARGUMENT...: one process. What does not finish is not tried again in a later round.
+attempt() {
+    key="<$(echo "$*" | tr ' ' '+')>"
+    [ -x "$bin/$1" ] || return 1
+    case $given_up in *"$key"*) return 1 ;; esac
+    if [ "$budget" -gt 0 ] && [ $(($(date +%s) - begin)) -ge "$budget" ]; then
+        late=1
+        return 1
+    fi
+    program=$1
+    shift
+    status=0
+    timeout "$limit" "$bin/$program" "$@" >"$out/line" 2>"$out/errors" || status=$?
+    case $status in
+    0) cat "$out/line" >>"$raw" ;;
+    3) given_up="$given_up $key" ;; # not expressed there
+    *)
+        given_up="$given_up $key"
+        why=$(head -n 1 "$out/errors" | tr -d '"\\' | cut -c 1-120)
+        case $status in 124 | 143) why="not done after $limit s" ;; esac
+        echo "bench: $program $*: ${why:-ended by signal or status $status}" >&2
+        printf '{"program":"%s","measure":"failed","arguments":"%s","why":"%s"}\n' "$program" "$*" "${why:-status $status}" >>"$raw"
+        ;;
+    esac
+    return "$status"
+}
+late=
+
+# grow PROGRAM LIST ARGUMENT...: @ in the arguments stands for each of the list in turn, until one does not finish.
+grow() {
+    of=$1 list=$2
+    shift 2
+    for size in $list; do
+        times=$repeats
+        [ "$size" -lt 100000 ] || times=1
+        # shellcheck disable=SC2046 # words
+        attempt "$of" $(echo "$*" | sed "s/@/$size/g") repeats=$times || return 0
+    done
+}
+
+say() { echo "bench: $* ($(($(date +%s) - begin)) s)" >&2; }
+
+stage_table() {
+    for w in $workers; do
         for pattern in independent chain stencil wavefront fanout; do
-            for program in $built; do
+            for program in $programs; do
                 n=$ntasks
-                case $program.$pattern.$workers in omp_gcc.stencil.1 | omp_gcc.fanout.1) n=8192 ;; esac
-                timeout 60 "$out/$program" $pattern $n $workers 0 "$repeats" 2>/dev/null |
-                    sed "s/\"runtime\":\"[^\"]*\"/\"runtime\":\"$program\"/" || true
+                case $program.$pattern in
+                # libgomp's cost grows with the number of waiting tasks, StarPU's is large: fewer tasks, in their favour.
+                omp_gcc.stencil | omp_gcc.fanout) [ "$w" -gt 1 ] && [ -z "$quick" ] || n=4096 ;;
+                starpu.*) [ "$n" -le 16384 ] || n=16384 ;;
+                floor.*) [ "$w" = 1 ] || continue ;;
+                esac
+                attempt "$program" time pattern=$pattern tasks=$n workers="$w" repeats="$repeats" || true
             done
         done
     done
-done >"$out/raw.jsonl"
+}
 
-python3 - "$out/raw.jsonl" <<'PY'
-import collections, json, statistics, sys
-cells, programs = collections.defaultdict(list), []
-for line in open(sys.argv[1]):
-    run = json.loads(line)
-    cells[run["runtime"], run["pattern"], run["workers"]].append(run["ns_per_task_median"])
-    if run["runtime"] not in programs:
-        programs.append(run["runtime"])
-patterns = ["independent", "chain", "stencil", "wavefront", "fanout"]
-for workers in (1, 2):
-    print(f"\nns per task, empty bodies, {workers} worker{'s' if workers > 1 else ''}")
-    print(f"{'':16}" + "".join(f"{pattern:>13}" for pattern in patterns))
-    for program in programs:
-        row = [cells.get((program, pattern, workers)) for pattern in patterns]
-        print(f"{program:16}" + "".join(f"{statistics.median(cell):13.1f}" if cell else f"{'-':>13}" for cell in row))
-PY
+stage_metg() {
+    times=$(((repeats + 1) / 2))
+    for w in $workers; do
+        for program in $programs; do
+            case $program in floor | tbb_task_group) continue ;; esac
+            n=16384
+            case $quick.$program in .* | *.norn) ;; *) n=4096 ;; esac
+            attempt "$program" metg workers="$w" tasks=$n repeats=$times seconds=$((limit / 3)) || true
+        done
+    done
+}
+
+# Curves and single figures are taken with two workers.
+stage_tasks() {
+    for program in $programs; do
+        case $program in floor | tbb_task_group | tbb_flow_rerun) continue ;; esac
+        list=$sizes
+        [ "$program" != starpu ] || list="1000 10000 100000"
+        grow "$program" "$list" time pattern=stencil workers=2 window=1000 tasks=@
+    done
+}
+stage_held() {
+    for program in $programs; do
+        case $program in floor | tbb_flow_rerun) continue ;; esac
+        list=$sizes
+        [ "$program" != starpu ] || list="1000 10000 100000"
+        grow "$program" "$list" held pattern=stencil workers=2 tasks=@
+        grow "$program" "10000 100000 1000000" held pattern=independent workers=2 tasks=@
+    done
+}
+stage_accesses() {
+    for program in $programs; do
+        case $program in floor | tbb_task_group) continue ;; esac
+        grow "$program" "$counts" time pattern=accesses workers=2 tasks=4096 accesses=@
+    done
+}
+stage_idle() {
+    for program in $programs; do
+        case $program in floor | tbb_flow_rerun) continue ;; esac
+        attempt "$program" idle pattern=independent workers=2 tasks=1024 seconds=$seconds || true
+    done
+}
+stage_wake() {
+    for program in $programs; do
+        case $program in floor | tbb_flow*) continue ;; esac
+        attempt "$program" wake workers=2 repeats=$wakes || true
+    done
+}
+stage_cholesky() {
+    for w in $workers; do
+        [ "$w" -gt 1 ] || continue
+        for program in norn omp_gcc omp_clang starpu; do
+            attempt cholesky_$program n=$matrix tile=128 workers="$w" repeats=$(((repeats + 1) / 2)) || true
+        done
+    done
+}
+
+{
+    printf '{"measure":"machine","processor":"%s","cpus":%s,"kernel":"%s","date":"%s","quick":%s}\n' \
+        "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)" "$(grep -c '^processor' /proc/cpuinfo)" \
+        "$(uname -r)" "$(date -u +%Y-%m-%d)" "$([ -n "$quick" ] && echo true || echo false)"
+} >"$raw"
+round=1
+while [ "$round" -le "$rounds" ]; do
+    for stage in $stages; do
+        say "round $round of $rounds: $stage"
+        "stage_$stage"
+    done
+    round=$((round + 1))
+done
+rm -f "$out/line" "$out/errors"
+printf '{"measure":"duration","seconds":%s,"cut_short":%s}\n' $(($(date +%s) - begin)) "$([ -n "$late" ] && echo true || echo false)" >>"$raw"
+say "done"

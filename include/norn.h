@@ -610,7 +610,7 @@ int32_t norn_self_fail(struct norn_self *self_, int32_t code, const char *messag
 norn_status norn_self_hold(struct norn_self *self_, uint32_t k);
 
 // Takes `k` holds off a task, inside its body or after it. Errors: `NORN_E_STATE` (more than it has).
-// Any thread, also one that norn has never seen; never blocks.
+// Any thread, also one that norn has never seen, and beside a close, which waits for it; never blocks.
 //
 // # Safety
 // Always safe to call; garbage gives a status.
@@ -689,7 +689,8 @@ norn_status norn_data_acquire(struct norn_runtime *rt,
                               int64_t timeout_ns,
                               struct norn_token *hold);
 
-// Ends a hold. Errors: `NORN_E_INVALID` (not a hold), `NORN_E_STATE` (released before). Any thread; never blocks.
+// Ends a hold. Errors: `NORN_E_INVALID` (not a hold), `NORN_E_STATE` (released before). Any thread, beside a close
+// too; never blocks.
 //
 // # Safety
 // The caller no longer touches the memory.
@@ -775,7 +776,8 @@ norn_status norn_open_version(int32_t header_version, const struct norn_config *
 // The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
 //
 // # Safety
-// No other thread may be inside a call on `rt` other than a wait that ends by the close.
+// No other thread may be inside a call on `rt`, except a wait, which the close ends, and what the close itself may
+// wait for: `norn_fulfill`, `norn_fail`, `norn_unhold`, `norn_data_release`.
 norn_status norn_close(struct norn_runtime *rt);
 
 // As `norn_close`, with a choice and a limit.
@@ -883,7 +885,8 @@ norn_status norn_promise(struct norn_runtime *rt, const char *name, struct norn_
 
 // Completes a promise. Errors: `NORN_E_INVALID` (a live token that is no promise, or `{0}`), `NORN_E_STATE` (a token that
 // has completed before, whatever it was: also by `norn_fail`, a cancel or a close).
-// Any thread, also one that norn has never seen, inside callbacks too; never blocks; not from a signal handler.
+// Any thread, also one that norn has never seen, inside callbacks too, and beside a close; never blocks; not from
+// a signal handler.
 //
 // # Safety
 // Always safe to call; garbage gives a status.
@@ -1026,10 +1029,12 @@ static inline norn_config norn_config_init_(void) { norn_config v = norn_config(
 #define NORN_RUNTIME_STATS_INIT {.struct_size = sizeof(norn_runtime_stats)}
 #endif
 
+#ifndef NORN_DL_H /* which has one that needs no linked libnorn */
 /* Opens a runtime; see norn_open_version. `config`: NULL for the defaults. */
 static inline norn_status norn_open(const norn_config *config, norn_runtime **rt) {
     return norn_open_version(NORN_HEADER_VERSION, config, rt);
 }
+#endif
 
 /* One access, for the arrays in norn_task, norn_reserve and norn_data_acquire. */
 static inline norn_access norn_access_of(norn_data data, int32_t mode) {

@@ -27,11 +27,12 @@ step() {
     echo "== $name"
     "$@" 2>&1 | tee "$log"
     status=$?
-    # Lines of cargo test, ctest, tests/docs, tests/packaging and tests/panics.
+    # Lines of cargo test, ctest, tests/docs, tests/models, tests/packaging and tests/panics.
     read -r good bad < <(sed -n \
         -e 's/^test result: .*[^0-9]\([0-9][0-9]*\) passed; \([0-9][0-9]*\) failed.*/\1 \2/p' \
         -e 's/^[0-9]*% tests passed, \([0-9][0-9]*\) tests\{0,1\} failed out of \([0-9][0-9]*\)/\2 \1 of/p' \
         -e 's/^docs: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
+        -e 's/^models: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^packaging: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^panics: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' "$log" |
         awk '{ good += $1 - ($3 == "of" ? $2 : 0); bad += $2 } END { print good + 0, bad + 0 }')
@@ -79,6 +80,7 @@ step format cargo fmt --check
 step clippy cargo clippy --all-targets --locked -- -D warnings
 step notice tools/notice.sh --check
 step rust rust_tests
+step models tests/models/run.sh
 if rustup run "$oldest" cargo --version >/dev/null 2>&1; then
     step oldest-rust oldest_rust
 else
@@ -88,6 +90,13 @@ step build make installed BUILD="$build" || finish
 step examples external examples-c "$build/check/examples"
 step c-tests external tests/c "$build/check/tests-c"
 step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so"
+step cpp-tests external tests/cpp "$build/check/tests-cpp"
+if command -v "${FC:-gfortran}" >/dev/null; then
+    step examples-fortran external examples-fortran "$build/check/examples-fortran"
+    step fortran-tests external tests/fortran "$build/check/tests-fortran"
+else
+    echo "== examples-fortran, fortran-tests left out: there is no Fortran compiler"
+fi
 step docs python3 -B tests/docs/check_docs.py --prefix "$build/prefix"
 step packaging tests/packaging/run.sh "$build" "$build/prefix"
 finish

@@ -3,7 +3,7 @@
 # root with apt-get; elsewhere it says what is missing and stops.
 set -eu
 
-packages="gcc g++ clang cmake make ninja-build pkg-config binutils libopenblas-dev liblapacke-dev abigail-tools python3 git"
+packages="gcc g++ gfortran clang cmake make ninja-build pkg-config binutils libopenblas-dev liblapacke-dev abigail-tools dpkg-dev file python3 git"
 
 if command -v dpkg-query >/dev/null; then
     missing=
@@ -33,6 +33,7 @@ else
         echo "setup: install with this system's package manager:$missing" >&2
         exit 1
     fi
+    command -v gfortran >/dev/null || echo "setup: without gfortran the Fortran module is not tested"
 fi
 
 if ! command -v cargo >/dev/null; then

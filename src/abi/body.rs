@@ -67,7 +67,7 @@ pub unsafe extern "C" fn norn_self_hold(self_: *mut norn_self, k: u32) -> norn_s
 }
 
 /// Takes `k` holds off a task, inside its body or after it. Errors: `NORN_E_STATE` (more than it has).
-/// Any thread, also one that norn has never seen; never blocks.
+/// Any thread, also one that norn has never seen, and beside a close, which waits for it; never blocks.
 ///
 /// # Safety
 /// Always safe to call; garbage gives a status.
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn norn_unhold(
     token: norn_token,
     k: u32,
 ) -> norn_status {
-    guard(rt, || handle::runtime(rt)?.unhold(token, k))
+    guard(rt, || handle::waiting(rt)?.unhold(token, k))
 }
 
 /// A leased provider handle (cuBLAS, cuSOLVER) with its stream set. This build has no device part:

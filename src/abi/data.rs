@@ -154,13 +154,14 @@ pub unsafe extern "C" fn norn_data_acquire(
     })
 }
 
-/// Ends a hold. Errors: `NORN_E_INVALID` (not a hold), `NORN_E_STATE` (released before). Any thread; never blocks.
+/// Ends a hold. Errors: `NORN_E_INVALID` (not a hold), `NORN_E_STATE` (released before). Any thread, beside a close
+/// too; never blocks.
 ///
 /// # Safety
 /// The caller no longer touches the memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_data_release(rt: *mut norn_runtime, hold: norn_token) -> norn_status {
-    guard(rt, || handle::runtime(rt)?.data_release(hold))
+    guard(rt, || handle::waiting(rt)?.data_release(hold))
 }
 
 /// Address and length of a datum; inside a body with a `NORN_REDUCE` access to it, of the private copy. Either

@@ -16,7 +16,7 @@ pub(crate) fn runtime(rt: *mut norn_runtime) -> Result<&'static Runtime> {
     Ok(runtime)
 }
 
-/// As `runtime`, for calls that a close may end: it is not freed before the call is over.
+/// As `runtime`, for calls that a close ends or waits for: it is not freed before the call is over.
 pub(crate) fn waiting(rt: *mut norn_runtime) -> Result<home::Kept> {
     let runtime = home::resolve_waiting(rt)?;
     runtime.check_sound()?;

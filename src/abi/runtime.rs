@@ -100,7 +100,8 @@ pub unsafe extern "C" fn norn_open_version(
 /// The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
 ///
 /// # Safety
-/// No other thread may be inside a call on `rt` other than a wait that ends by the close.
+/// No other thread may be inside a call on `rt`, except a wait, which the close ends, and what the close itself may
+/// wait for: `norn_fulfill`, `norn_fail`, `norn_unhold`, `norn_data_release`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_close(rt: *mut norn_runtime) -> norn_status {
     guard(rt, || handle::close(rt, NORN_DRAIN, -1))

@@ -7,7 +7,11 @@ use super::handle;
 use super::status::{NORN_E_VERSION, norn_status};
 use super::types::*;
 use crate::error::{Error, Result};
+use crate::order::node::INLINE_SLOTS;
 use crate::run::runtime::Runtime;
+
+/// Most accesses or edges of a plain task.
+const MOST_PLAIN: u64 = INLINE_SLOTS as u64;
 
 /// Submits one task. It runs as soon as its tokens, its data and its place allow.
 ///
@@ -30,15 +34,59 @@ pub unsafe extern "C" fn norn_submit(
     guard(rt, || {
         let rt = handle::runtime(rt)?;
         // SAFETY: passed on from the caller.
-        let task = unsafe { read(task) }?;
-        // SAFETY: passed on from the caller.
-        let token = unsafe { submit_one(rt, &task) }?;
+        let token = match unsafe { submit_plain(rt, task) } {
+            Some(token) => token,
+            // SAFETY: passed on from the caller.
+            None => unsafe { submit_one(rt, &read(task)?) }?,
+        };
         if !token_or_null.is_null() {
             // SAFETY: not NULL, and the caller promises it is writable.
             unsafe { token_or_null.write(token) };
         }
         Ok(())
     })
+}
+
+/// Submits a task of this version's size on the straight path, where it stands. None: not possible, nothing done.
+///
+/// # Safety
+/// `task` is NULL or points to what `norn_submit` demands.
+#[inline(always)]
+unsafe fn submit_plain(rt: &Runtime, task: *const norn_task) -> Option<norn_token> {
+    // SAFETY: NULL, or aligned and readable at least as far as its size, which is looked at first.
+    if task.is_null() || unsafe { (*task).struct_size } != size_of::<norn_task>() {
+        return None;
+    }
+    // SAFETY: readable in full, see above.
+    let task = unsafe { &*task };
+    let fits =
+        |pointer: *const u8, count: u64| count <= MOST_PLAIN && (count == 0 || !pointer.is_null());
+    if !fits(task.accesses.cast(), task.access_count) || !fits(task.after.cast(), task.after_count)
+    {
+        return None;
+    }
+    let (accesses, after) = (task.accesses, task.after);
+    // SAFETY: the caller promises the elements; NULL only where there are none.
+    let (accesses, after) = unsafe {
+        (
+            few(accesses, task.access_count as usize),
+            few(after, task.after_count as usize),
+        )
+    };
+    rt.submit_plain(task, accesses, after)
+}
+
+/// The elements of an array of the caller's.
+///
+/// # Safety
+/// `pointer` points to `count` elements, or `count` is 0.
+#[inline(always)]
+unsafe fn few<'a, T>(pointer: *const T, count: usize) -> &'a [T] {
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: passed on from the caller.
+    unsafe { core::slice::from_raw_parts(pointer, count) }
 }
 
 /// # Safety
@@ -168,13 +216,14 @@ pub unsafe extern "C" fn norn_promise(
 
 /// Completes a promise. Errors: `NORN_E_INVALID` (a live token that is no promise, or `{0}`), `NORN_E_STATE` (a token that
 /// has completed before, whatever it was: also by `norn_fail`, a cancel or a close).
-/// Any thread, also one that norn has never seen, inside callbacks too; never blocks; not from a signal handler.
+/// Any thread, also one that norn has never seen, inside callbacks too, and beside a close; never blocks; not from
+/// a signal handler.
 ///
 /// # Safety
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_fulfill(rt: *mut norn_runtime, promise: norn_token) -> norn_status {
-    guard(rt, || handle::runtime(rt)?.fulfill(promise))
+    guard(rt, || handle::waiting(rt)?.fulfill(promise))
 }
 
 /// Fails a promise with the application's `code` (not 0) and a `message` (copied; may be NULL). As `norn_fulfill` otherwise.
@@ -191,7 +240,7 @@ pub unsafe extern "C" fn norn_fail(
     guard(rt, || {
         // SAFETY: passed on from the caller.
         let message = unsafe { string(message) };
-        handle::runtime(rt)?.fail_promise(promise, code, message)
+        handle::waiting(rt)?.fail_promise(promise, code, message)
     })
 }
 

@@ -1,4 +1,13 @@
 //! The start of bodies, their holds, and promises.
+//!
+//! *Starting, keeping, breaking and cancelling* are decided by one word: whoever sets
+//! STARTED or CANCELLED in the state first owns the node's end; the others see its flag
+//! in what their own fetch_or returns, and leave the node alone. A call that names a token
+//! sets its flag under a pin (`observers`), so that it never meets the slot's next token.
+//!
+//! *Holds.* `holds` is BODY_SHARE while the body runs, plus one for each hold and child.
+//! Only the body's thread adds; whoever brings it to zero completes the node. Acquire and
+//! release, so that the completer sees what every holder did.
 
 use std::sync::atomic::Ordering;
 
@@ -10,6 +19,7 @@ use super::token::Token;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE};
 use crate::abi::types::norn_complete_fn;
 use crate::error::{Error, Result};
+use crate::sync::mutant;
 
 /// What to do with a runnable node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,7 +150,13 @@ impl Graph {
                 format!("token {:#x} is no promise", token.0),
             ));
         }
-        if node.set(flag::STARTED) & (flag::STARTED | flag::CANCELLED) != 0 {
+        let over = flag::STARTED
+            | if mutant!("kept_after_cancel") {
+                0
+            } else {
+                flag::CANCELLED
+            };
+        if node.set(flag::STARTED) & over != 0 {
             return Err(not_open());
         }
         drop(pin);

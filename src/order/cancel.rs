@@ -35,6 +35,7 @@ use crate::abi::status::{
 };
 use crate::abi::types::NORN_READ;
 use crate::error::{Error, Result};
+use crate::sync::mutant;
 
 impl Graph {
     /// Cancels a task that has not started, a declared token, a promise or a group.
@@ -79,10 +80,14 @@ impl Graph {
     /// Whether a submission is still at work on a task that nobody can know of: one that finds it does so by a
     /// scan of all nodes, or by a guess. It must be left alone, for the submission does not look for others.
     fn is_being_submitted(&self, node: &Node) -> bool {
-        let state = node.load_state();
-        state & kind::MASK == kind::TASK
-            && state & (flag::HELD | flag::BINDING | flag::STARTED) == 0
-            && node.pending.load(Ordering::Acquire) & GUARD != 0
+        // Acquire: who sees the kind sees the guard that was set before it.
+        let state = node.state.load(Ordering::Acquire);
+        let reachable = flag::HELD | flag::BINDING | flag::STARTED | flag::CANCELLED;
+        // The units of predecessors that are quicker than the submission may borrow from GUARD, but then the
+        // bit below it is set.
+        state & (kind::MASK | reachable) == kind::TASK
+            && node.pending.load(Ordering::Acquire) & (GUARD | CANCEL_MARK) != 0
+            && !mutant!("cancelled_in_submission")
     }
 
     fn cancel_group(&self, lane: &mut Lane, done: u32) -> Result<()> {
@@ -159,7 +164,7 @@ impl Graph {
             return;
         }
         let before = node.pending.fetch_add(CANCEL_MARK, Ordering::AcqRel);
-        if before & DATA_MASK == 0 {
+        if before & DATA_MASK == 0 || mutant!("double_release") {
             self.release_data_of_cancelled(lane, index);
             node.pending.fetch_sub(CANCEL_MARK, Ordering::AcqRel);
         }
@@ -353,11 +358,12 @@ impl Graph {
     pub(crate) fn cancel_all(&self, lane: &mut Lane) {
         for index in self.nodes.indices() {
             let node = self.nodes.get(index);
+            let token = node.token(self.id, index);
             let state = node.load_state();
             if state & kind::MASK == kind::TASK
                 && state & (flag::STARTED | flag::CANCELLED | flag::RUN_ALWAYS) == 0
             {
-                let _ = self.cancel(lane, node.token(self.id, index));
+                let _ = self.cancel(lane, token);
                 self.settle(lane);
             }
         }

@@ -19,6 +19,7 @@ use super::timeline::unit_of;
 use super::token::Token;
 use crate::abi::status::{NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_TASK_FAILED};
 use crate::abi::types::NORN_WRITE;
+use crate::sync::mutant;
 
 /// Which successors to release.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -143,6 +144,9 @@ impl Graph {
         }
         if state & flag::COUNTED != 0 {
             self.count_ending(lane, state, ending);
+        }
+        if mutant!("early_reuse") {
+            self.nodes.give(&mut lane.nodes, index);
         }
         let late = self.end_token(lane, index, ending, Links::All);
         debug_assert_eq!(late, LinkId::NONE);

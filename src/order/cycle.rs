@@ -26,6 +26,7 @@ use crate::abi::types::{
     NORN_COMMUTE, NORN_PLACE_OPENER, NORN_READ, NORN_REDUCE, norn_task, norn_token,
 };
 use crate::error::{Error, Result};
+use crate::sync::mutant;
 
 /// Nodes that cannot end before the start nodes, each with the node through which it was found (itself for
 /// a start node).
@@ -58,9 +59,21 @@ impl Graph {
     /// Everything that waits, directly or not, for the end of a start node. Under the placing lock.
     pub(crate) fn cone(&self, starts: &[u32]) -> Cone {
         let mut cone = Cone {
-            found: starts.iter().map(|start| (*start, *start)).collect(),
+            found: SpreadMap::default(),
         };
-        let mut stack = starts.to_vec();
+        self.grow(&mut cone, starts);
+        cone
+    }
+
+    /// Adds what waits for further start nodes.
+    fn grow(&self, cone: &mut Cone, starts: &[u32]) {
+        let mut stack = Vec::new();
+        for start in starts {
+            if !cone.found.contains_key(start) {
+                cone.found.insert(*start, *start);
+                stack.push(*start);
+            }
+        }
         let mut next = Vec::new();
         while let Some(index) = stack.pop() {
             next.clear();
@@ -72,7 +85,6 @@ impl Graph {
                 }
             }
         }
-        cone
     }
 
     /// Nodes that cannot go on before `index` ends. Under the placing lock.
@@ -189,13 +201,21 @@ impl Graph {
         }
     }
 
-    /// Behind the arrival of a place stands the task that fills it. (A place itself is found through the task
-    /// that fills or holds it, and then stands for the end of that.)
+    /// Behind the arrival of a place stands the task that fills it, and the place itself is found through that
+    /// task or the body that holds it: it then stands for the end of that. A place without a task keeps its order
+    /// all the same: whoever fills it, or gives it up, lets those behind it go only after its arrival.
     fn who_waits(&self, consumer: u32) -> u32 {
-        let node = self.nodes.get(consumer);
-        // A place that was given up passes like any node.
+        match self.filler(consumer) {
+            0 => consumer,
+            filler => filler,
+        }
+    }
+
+    /// The task that fills a place; 0: none, or no place, or one that was given up.
+    fn filler(&self, index: u32) -> u32 {
+        let node = self.nodes.get(index);
         if node.kind() != kind::PLACE || node.has(flag::ABANDONED) {
-            return consumer;
+            return 0;
         }
         self.annex(node)
             .map_or(0, |annex| annex.filled_by.load(Ordering::Acquire))
@@ -231,22 +251,23 @@ impl Graph {
         task: &norn_task,
         after: &[norn_token],
     ) -> Result<()> {
-        let mut starts: Vec<u32> = lane
+        let places: Vec<u32> = lane
             .wanted
             .iter()
             .map(|wanted| wanted.via)
             .filter(|place| *place != 0)
             .flat_map(|place| self.with_siblings(place))
             .collect();
-        starts.extend(late.into_iter().filter(|index| {
+        let mut late = late;
+        late.retain(|index| {
             let node = self.nodes.get(*index);
             let word = node.load_successors();
             word.head() != LinkId::NONE
                 || word.is_observed()
                 || node.annex.load(Ordering::Relaxed) != 0
                 || node.kind() == kind::GROUP
-        }));
-        if starts.is_empty() {
+        });
+        if late.is_empty() && places.is_empty() {
             return Ok(());
         }
         let explicit: Vec<u32> = after
@@ -259,7 +280,13 @@ impl Graph {
         if explicit.is_empty() && lane.wanted.is_empty() && !at_opener {
             return Ok(());
         }
-        let cone = self.cone(&starts);
+        let mut cone = self.cone(&late);
+        // The task waits for the arrival of its places. (One that is filled is found for its filler's end.)
+        let arrives_late = |place: &&u32| cone.contains(**place) && self.filler(**place) == 0;
+        if let Some(place) = places.iter().find(arrives_late) {
+            return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(*place)));
+        }
+        self.grow(&mut cone, &places);
         if at_opener {
             let occupies = |index: &&u32| self.nodes.get(**index).has(flag::ON_OPENER);
             if let Some(body) = cone.found.keys().find(occupies) {
@@ -421,10 +448,15 @@ impl Graph {
         let Some(pin) = self.observers.pin(after, node) else {
             return Err(not_open());
         };
-        // The unit comes first: if the node still takes edges after it, whoever lets the node go does so
-        // later and finds the unit, so the node cannot arrive before the edge is satisfied.
+        // The unit comes first, and only while the guard is on: whoever lets the node go does so later and finds
+        // the unit, so the node cannot arrive before the edge is satisfied. Without the guard the node may have
+        // arrived, and a cancel that saw the unit would take it for one that has not.
         let unit = super::node::EXPLICIT_UNIT;
-        let held = node.pending.fetch_add(unit, Ordering::AcqRel);
+        node.pending
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |pending| {
+                (pending & GUARD != 0 || mutant!("unit_without_guard")).then(|| pending + unit)
+            })
+            .map_err(|_| not_open())?;
         let mut linked = Ok(true);
         let open = takes_edges(node.load_state());
         if open {
@@ -445,7 +477,7 @@ impl Graph {
         drop(pin);
         // Satisfied at once, or refused: take the unit back. If the node was let go meanwhile and waits for
         // nothing else, this subtraction is what makes it arrive.
-        if node.pending.fetch_sub(unit, Ordering::AcqRel) == unit && held != 0 {
+        if node.pending.fetch_sub(unit, Ordering::AcqRel) == unit {
             lane.ripple.arrivals.push(index);
         }
         linked?;

@@ -3,6 +3,7 @@
 //! Everything here is under the placing lock: a submission takes its places in
 //! all timelines in one step, so it holds that lock anyway.
 
+use core::ops::{Deref, DerefMut};
 use std::alloc::Layout;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CString;
@@ -49,11 +50,23 @@ impl Extent {
     }
 }
 
-/// A registered datum.
+/// A registered datum. What a submission looks at comes first, in one cache line; a table of data that is larger
+/// than a cache is read at that rate.
+#[repr(C, align(64))]
 pub(crate) struct Datum {
     pub(crate) generation: u32,
     pub(crate) live: bool,
+    /// An unregister or rebind is waiting; no further accesses.
+    pub(crate) ending: bool,
+    pub(crate) is_split: bool,
+    /// Place node that stands for the first writer of an unwritten datum, 0 if none.
+    pub(crate) unwritten: Token,
     pub(crate) timeline: Timeline,
+    description: Box<Description>,
+}
+
+/// What no submission looks at.
+pub(crate) struct Description {
     pub(crate) memory: Extent,
     pub(crate) place: norn_place,
     pub(crate) flags: u32,
@@ -61,15 +74,23 @@ pub(crate) struct Datum {
     pub(crate) reduce: norn_reduction,
     /// Layout of norn's own memory.
     pub(crate) owned: Option<Layout>,
-    /// Place node that stands for the first writer of an unwritten datum, 0 if none.
-    pub(crate) unwritten: Token,
     pub(crate) parent: u32,
     pub(crate) parts: Vec<u32>,
-    pub(crate) is_split: bool,
     /// Pieces of the last split that has been joined: tasks may still hold these.
     pub(crate) former: Vec<u32>,
-    /// An unregister or rebind is waiting; no further accesses.
-    pub(crate) ending: bool,
+}
+
+impl Deref for Datum {
+    type Target = Description;
+    fn deref(&self) -> &Description {
+        &self.description
+    }
+}
+
+impl DerefMut for Datum {
+    fn deref_mut(&mut self) -> &mut Description {
+        &mut self.description
+    }
 }
 
 impl Datum {
@@ -148,6 +169,21 @@ impl DataTable {
             }
             _ => Err(not_a_datum(runtime, handle)),
         }
+    }
+
+    /// The datum of a handle, if nothing but its readers and writers has to be thought of.
+    #[inline(always)]
+    pub(crate) fn plain(&mut self, runtime: u32, handle: norn_data) -> Option<&mut Datum> {
+        let parts = Token(handle.id);
+        let datum = self.data.get_mut(parts.index() as usize)?;
+        let plain = datum.live
+            && !datum.ending
+            && !datum.is_split
+            && datum.generation == parts.generation()
+            && parts.runtime() == runtime
+            && datum.unwritten.is_zero()
+            && datum.timeline.is_plain();
+        plain.then_some(datum)
     }
 
     /// Index of a handle whose datum takes further accesses.
@@ -343,32 +379,33 @@ fn vacant(generation: u32) -> Datum {
     Datum {
         generation,
         live: false,
-        timeline: Timeline::default(),
-        memory: Extent::default(),
-        place: norn_place::default(),
-        flags: 0,
-        name: None,
-        reduce: norn_reduction {
-            identity: None,
-            combine: None,
-            arg: core::ptr::null_mut(),
-        },
-        owned: None,
-        unwritten: Token::COMPLETE,
-        parent: 0,
-        parts: Vec::new(),
-        is_split: false,
-        former: Vec::new(),
         ending: false,
+        is_split: false,
+        unwritten: Token::COMPLETE,
+        timeline: Timeline::default(),
+        description: Box::new(Description {
+            memory: Extent::default(),
+            place: norn_place::default(),
+            flags: 0,
+            name: None,
+            reduce: norn_reduction {
+                identity: None,
+                combine: None,
+                arg: core::ptr::null_mut(),
+            },
+            owned: None,
+            parent: 0,
+            parts: Vec::new(),
+            former: Vec::new(),
+        }),
     }
 }
 
 /// A datum that is in no table yet.
 pub(crate) fn unregistered(memory: Extent) -> Datum {
-    Datum {
-        memory,
-        ..vacant(0)
-    }
+    let mut datum = vacant(0);
+    datum.memory = memory;
+    datum
 }
 
 #[cold]

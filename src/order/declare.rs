@@ -5,7 +5,12 @@
 //! when it ends. A submission that becomes a member of a group, or leaves its task
 //! held, carries the flag for the same reason: the cancel of the group, or a close,
 //! can reach the task before the submission has ended. Any other task is out of
-//! reach while its guard is on.
+//! reach while its guard is on. A cancel sets its flag under a pin (`observers`), and so:
+//!
+//! - The claim sets BINDING under a pin too. Without, the token could complete and its
+//!   slot serve another one in between, whose cancel would then be left to nobody.
+//! - The end of the binding clears BINDING and takes the guard off under one pin. A
+//!   cancel between the two would find the guard and take it off a second time.
 
 use std::sync::atomic::Ordering;
 
@@ -15,16 +20,24 @@ use super::node::{GUARD, flag, kind};
 use super::token::Token;
 use crate::abi::status::{NORN_E_CLOSED, NORN_E_STATE};
 use crate::error::{Error, Result};
+use crate::sync::mutant;
 
 impl Graph {
     /// The binding of a declared token is complete: from now on a cancel acts itself.
     pub(crate) fn end_binding(&self, lane: &mut Lane, index: u32, held: bool) {
         let node = self.nodes.get(index);
-        let before = node.clear(flag::BINDING);
-        if before & flag::CANCELLED != 0 {
-            self.cancel_claimed(lane, index);
-        } else if !held && node.pending.fetch_sub(GUARD, Ordering::AcqRel) == GUARD {
+        // Nobody completes the token while it is being bound, so there is a pin to have.
+        let mut pin = self.observers.pin(node.token(self.id, index), node);
+        let cancelled = node.clear(flag::BINDING) & flag::CANCELLED != 0;
+        if mutant!("unpinned_binding") {
+            pin = None;
+        }
+        if !cancelled && !held && node.pending.fetch_sub(GUARD, Ordering::AcqRel) == GUARD {
             lane.ripple.arrivals.push(index);
+        }
+        drop(pin);
+        if cancelled {
+            self.cancel_claimed(lane, index);
         }
     }
 
@@ -33,18 +46,25 @@ impl Graph {
         let Some((index, node)) = self.live_node(token)? else {
             return Err(self.cannot_bind(token));
         };
-        // Pinned, or the flag might be set on the node's next token, whose canceller would then wait for us.
-        let Some(_pin) = self.observers.pin(token, node) else {
+        let mut pin = self.observers.pin(token, node);
+        if pin.is_none() {
             return Err(self.cannot_bind(token));
-        };
-        node.state
+        }
+        if mutant!("unpinned_claim") {
+            pin = None;
+        }
+        let claimed = node
+            .state
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
                 (state & kind::MASK == kind::DECLARED
                     && state & (flag::BINDING | flag::CANCELLED) == 0)
                     .then_some(state | flag::BINDING)
-            })
-            .map(|_| index)
-            .map_err(|_| self.cannot_bind(token))
+            });
+        drop(pin);
+        match claimed {
+            Ok(_) => Ok(index),
+            Err(_) => Err(self.cannot_bind(token)),
+        }
     }
 
     #[cold]

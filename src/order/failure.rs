@@ -89,7 +89,7 @@ impl Hasher for SpreadHasher {
 /// Map keyed by a token or index.
 pub(crate) type SpreadMap<K, V> = HashMap<K, V, BuildHasherDefault<SpreadHasher>>;
 
-const SHARDS: usize = 16;
+const SHARDS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 16 };
 const PROPAGATED: u32 = 1 << 31;
 
 /// All failures of one runtime.

@@ -91,6 +91,15 @@ impl Groups {
         }
     }
 
+    /// Whether there may be a new member.
+    pub(crate) fn check_joinable(&self, index: u32, from_member: bool) -> Result<()> {
+        let group = &self.groups[index as usize];
+        if !group.live || group.cancelled || (group.closed && !from_member) {
+            return Err(Error::new(NORN_E_CLOSED, "the group is closed"));
+        }
+        Ok(())
+    }
+
     /// Counts a new member. From outside the group it must still be open.
     pub(crate) fn join(
         &mut self,
@@ -99,10 +108,8 @@ impl Groups {
         from_member: bool,
         is_complete: impl Fn(Token) -> bool,
     ) -> Result<()> {
+        self.check_joinable(index, from_member)?;
         let group = &mut self.groups[index as usize];
-        if !group.live || group.cancelled || (group.closed && !from_member) {
-            return Err(Error::new(NORN_E_CLOSED, "the group is closed"));
-        }
         group.members += 1;
         if group.tokens.len() >= group.compact_at {
             group.tokens.retain(|token| !is_complete(*token));

@@ -9,6 +9,7 @@
 //! | `timeline` | the order of accesses to one datum |
 //! | `datum`, `registry` | what is registered, how it is split and joined |
 //! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
+//! | `plain` | the straight path of nearly all tasks, from submission to completion |
 //! | `complete` | completion and its consequences, iteratively |
 //! | `cancel`, `failure` | failing before the start; records of first causes |
 //! | `place` | reservations and holds |
@@ -35,9 +36,12 @@ pub(crate) mod failure;
 pub(crate) mod graph;
 pub(crate) mod group;
 pub(crate) mod lane;
+#[cfg(all(test, any(loom, shuttle)))]
+mod models;
 pub(crate) mod node;
 pub(crate) mod observers;
 pub(crate) mod place;
+pub(crate) mod plain;
 pub(crate) mod reduce;
 pub(crate) mod registry;
 pub(crate) mod slab;

@@ -304,6 +304,12 @@ impl Successors {
     }
 }
 
+/// A priority as it is kept.
+#[inline(always)]
+pub(crate) fn clamp_priority(priority: i32) -> i16 {
+    priority.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
+}
+
 impl Node {
     #[inline(always)]
     pub(crate) fn load_successors(&self) -> Successors {
@@ -355,7 +361,7 @@ impl Node {
 
     #[inline(always)]
     pub(crate) fn set_name_priority(&self, name: *const c_char, priority: i32) {
-        let priority = priority.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16 as u16;
+        let priority = clamp_priority(priority) as u16;
         self.name_priority.store(
             ((name as u64) << 16) | u64::from(priority),
             Ordering::Relaxed,

@@ -158,12 +158,25 @@ impl Graph {
         if named.id != 0 {
             return self.groups.lock().resolve(self.id, named.id);
         }
+        Ok(self.group_of_body(body))
+    }
+
+    fn group_of_body(&self, body: u32) -> u32 {
         if body == 0 {
-            return Ok(0);
+            return 0;
         }
-        Ok(self
-            .annex(self.nodes.get(body))
-            .map_or(0, |annex| annex.group.load(Ordering::Relaxed)))
+        self.annex(self.nodes.get(body))
+            .map_or(0, |annex| annex.group.load(Ordering::Relaxed))
+    }
+
+    /// Whether a task may join its group, as a submit of it would say.
+    pub(crate) fn check_group(&self, body: u32, named: norn_group) -> Result<()> {
+        let group = self.group_for(body, named)?;
+        if group == 0 {
+            return Ok(());
+        }
+        let of_member = self.group_of_body(body) == group;
+        self.groups.lock().check_joinable(group, of_member)
     }
 
     fn join_group(
@@ -174,17 +187,10 @@ impl Graph {
         token: Token,
         body: u32,
     ) -> Result<()> {
-        let of_body = if body == 0 {
-            0
-        } else {
-            self.annex(self.nodes.get(body))
-                .map_or(0, |annex| annex.group.load(Ordering::Relaxed))
-        };
+        let of_member = self.group_of_body(body) == group;
         self.groups
             .lock()
-            .join(group, token, of_body == group, |token| {
-                self.is_complete(token)
-            })?;
+            .join(group, token, of_member, |token| self.is_complete(token))?;
         self.annex_of(lane, index)?
             .group
             .store(group, Ordering::Release);
@@ -337,7 +343,7 @@ impl Graph {
     }
 }
 
-fn units_to_edges(units: u64) -> u64 {
+pub(crate) fn units_to_edges(units: u64) -> u64 {
     (units & super::node::DATA_MASK) + (units >> 32)
 }
 

@@ -29,6 +29,7 @@ use super::reduce::ReduceRun;
 use super::token::Token;
 use crate::abi::types::{NORN_COMMUTE, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE};
 use crate::error::Result;
+use crate::sync::mutant;
 
 const READ: u32 = NORN_READ as u32;
 const WRITE: u32 = NORN_WRITE as u32;
@@ -47,20 +48,21 @@ pub(crate) enum Run {
     Reduce,
 }
 
-/// See the module's text.
+/// See the module's text. What reads and writes need comes first, in one cache line with the head of a datum.
+#[repr(C)]
 #[derive(Default)]
 pub(crate) struct Timeline {
-    /// The datum.
-    pub(crate) datum: u32,
     /// Last writer; its success or failure is the datum's.
     pub(crate) writer: Token,
     /// A further node that the next writer must wait for.
     pub(crate) gate: Token,
-    /// Epoch of the open run, 0 if there is none.
-    pub(crate) epoch: u32,
-    pub(crate) run: Run,
     /// Members of the open run so far.
     pub(crate) members: u64,
+    /// Epoch of the open run, 0 if there is none.
+    pub(crate) epoch: u32,
+    /// The datum.
+    pub(crate) datum: u32,
+    pub(crate) run: Run,
     /// What members of an open COMMUTE or REDUCE run wait for.
     pub(crate) base: Token,
     pub(crate) reduction: Option<Arc<ReduceRun>>,
@@ -147,7 +149,7 @@ impl<'a> Joiner<'a> {
                 }
                 Err(now) => word = super::node::Successors(now),
             }
-            if word.generation() != token.generation() {
+            if word.generation() != token.generation() && !mutant!("edge_after_close") {
                 if let super::node::LinkPlace::Record(record) = link.place() {
                     self.graph.links.give(&mut lane.links, record);
                 }
@@ -205,6 +207,12 @@ pub(crate) struct ReduceTarget {
 }
 
 impl Timeline {
+    /// Whether the last accesses were writers and readers alone.
+    #[inline(always)]
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self.run, Run::None | Run::Readers) && self.gate.is_zero()
+    }
+
     /// Takes the next place for an access of mode `mode`, whose slot is `room`. Returns the epoch it is a
     /// member of, 0 if none.
     #[inline]
@@ -218,17 +226,7 @@ impl Timeline {
     ) -> Result<u32> {
         joiner.datum = self.datum;
         match mode {
-            READ => {
-                self.close_unless(joiner.graph, lane, Run::Readers)?;
-                if self.run == Run::None {
-                    self.open(joiner.graph, lane, Run::Readers)?;
-                }
-                self.members += 1;
-                if joiner.wait_for(lane, self.writer, room, READ | meta::PROPAGATES)? {
-                    self.writer = Token::COMPLETE;
-                }
-                Ok(self.epoch)
-            }
+            READ => self.place_reader(joiner, lane, room),
             COMMUTE => {
                 if self.run != Run::Commute {
                     self.open_commute(joiner.graph, lane)?;
@@ -262,9 +260,28 @@ impl Timeline {
         }
     }
 
+    /// A READ: waits for the writer and becomes a member of the readers, whose epoch it gives.
+    #[inline]
+    pub(crate) fn place_reader(
+        &mut self,
+        joiner: &mut Joiner<'_>,
+        lane: &mut Lane,
+        room: Room,
+    ) -> Result<u32> {
+        self.close_unless(joiner.graph, lane, Run::Readers)?;
+        if self.run == Run::None {
+            self.open(joiner.graph, lane, Run::Readers)?;
+        }
+        self.members += 1;
+        if joiner.wait_for(lane, self.writer, room, READ | meta::PROPAGATES)? {
+            self.writer = Token::COMPLETE;
+        }
+        Ok(self.epoch)
+    }
+
     /// A WRITE or READ_WRITE: waits for everything before it and becomes the writer.
     #[inline]
-    fn place_writer(
+    pub(crate) fn place_writer(
         &mut self,
         joiner: &mut Joiner<'_>,
         lane: &mut Lane,
@@ -289,7 +306,7 @@ impl Timeline {
     #[inline]
     fn wait_for_members(&mut self, joiner: &mut Joiner<'_>, lane: &mut Lane) {
         let epoch = core::mem::take(&mut self.epoch);
-        let members = core::mem::take(&mut self.members);
+        let members = core::mem::take(&mut self.members) - u64::from(mutant!("reader_left_out"));
         self.run = Run::None;
         // Counted before the epoch can satisfy it; the guard keeps the node.
         joiner.units = joiner.units.wrapping_add(DATA_UNIT);

@@ -48,6 +48,7 @@ impl<'a> Batch<'a> {
         let graph = self.runtime.graph();
         self.runtime.check_place(task)?;
         graph.check_task(self.body, task, after)?;
+        graph.check_group(self.body, task.group)?;
         graph.check_accesses(self.body, task, &self.as_if_written(accesses))?;
         for access in accesses {
             if access.mode != NORN_READ && access.mode != NORN_REDUCE {

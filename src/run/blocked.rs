@@ -19,6 +19,7 @@ use crate::sync::Mutex;
 use super::runtime::Runtime;
 use super::seat;
 use crate::order::observers::Notify;
+use crate::sync::mutant;
 
 /// A slot on its way to a thread.
 pub(crate) struct Grant {
@@ -70,11 +71,16 @@ impl Grant {
     }
 
     /// Waits for a slot; none when the runtime closes.
-    fn wait(&self) -> Option<usize> {
-        self.expect_here();
+    pub(super) fn wait(&self) -> Option<usize> {
+        if !mutant!("unnamed_waiter") {
+            self.expect_here();
+        }
         loop {
             if let Some(slot) = self.take() {
                 return Some(slot);
+            }
+            if mutant!("unnamed_waiter") {
+                self.expect_here();
             }
             if self.state.lock().0 == Granted::Stop {
                 return None;
@@ -164,7 +170,7 @@ impl BlockedBodies {
         }
     }
 
-    fn push_ready(&self, grant: Arc<Grant>) {
+    pub(super) fn push_ready(&self, grant: Arc<Grant>) {
         {
             let mut ready = self.ready.lock();
             plant!("wait.ready_locked");
@@ -264,6 +270,11 @@ impl BlockedBodies {
     /// Gives a slot to a spare.
     pub(crate) fn give_slot(&self, spare: &Grant, slot: usize) {
         spare.give(Granted::Slot(slot));
+    }
+
+    /// Keeps a spare until it is needed.
+    pub(super) fn keep_spare_of(&self, spare: Arc<Grant>) {
+        self.spares.lock().push(spare);
     }
 
     /// Bodies in an await.
@@ -370,7 +381,7 @@ impl Runtime {
 
     /// Gives back a spare that was not needed.
     pub(crate) fn keep_spare(&self, spare: Arc<Grant>) {
-        self.blocked.spares.lock().push(spare);
+        self.blocked.keep_spare_of(spare);
     }
 
     /// A spare thread that waits for a slot, made if there is none and the limit allows.
@@ -409,7 +420,8 @@ impl Runtime {
             }
             {
                 let mut spares = self.blocked.spares.lock();
-                if self.stopping.load(Ordering::SeqCst) {
+                // Looked at under the lock: `stop_spares` comes later and finds the grant, or has come.
+                if self.stopping.load(Ordering::SeqCst) && !mutant!("late_spare") {
                     return;
                 }
                 spares.push(grant.clone());

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 use super::runtime::Runtime;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE};
@@ -37,7 +37,8 @@ struct Entry {
     runtime: AtomicPtr<Runtime>,
     /// Counts opens; part of the handle.
     generation: AtomicU32,
-    /// Waits in progress, from before the handle is looked up until nothing of the runtime is used any more.
+    /// Waits and other calls that may go on beside a close, from before the handle is looked up until nothing of
+    /// the runtime is used any more.
     waits: AtomicUsize,
 }
 
@@ -51,14 +52,14 @@ static TABLE: [Entry; MAX_RUNTIMES] = [const {
 }; MAX_RUNTIMES];
 
 /// Held while a runtime is entered into or taken out of the table.
-static OPENING: Mutex<()> = Mutex::new(());
+static OPENING: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
 
 const TAG: usize = 0b1001;
 const TAG_BITS: u32 = 4;
 const NUMBER_BITS: u32 = 10;
 
 impl Home {
-    fn new(number: u32) -> Self {
+    pub(super) fn new(number: u32) -> Self {
         Self {
             graph: Graph::new(number),
             idle_lanes: Mutex::new(Vec::new()),
@@ -109,9 +110,9 @@ impl Home {
             {
                 tries += 1;
                 if tries.is_multiple_of(64) {
-                    std::thread::yield_now();
+                    crate::sync::thread::yield_now();
                 } else {
-                    core::hint::spin_loop();
+                    crate::sync::hint::spin_loop();
                 }
             }
         }
@@ -235,7 +236,7 @@ impl core::ops::Deref for Kept {
     }
 }
 
-/// As `resolve`, for calls that a close may end.
+/// As `resolve`, for calls that a close ends or waits for.
 pub(crate) fn resolve_waiting(handle: *mut norn_runtime) -> Result<Kept> {
     let number = (handle as usize >> TAG_BITS) & (MAX_RUNTIMES - 1);
     TABLE[number].waits.fetch_add(1, Ordering::SeqCst);
@@ -290,4 +291,5 @@ pub(crate) fn home_of(number: usize) -> Option<&'static Home> {
 }
 
 /// The one shared runtime, and how often it was opened.
-pub(crate) static SHARED: Mutex<Option<(usize, usize)>> = Mutex::new(None);
+pub(crate) static SHARED: parking_lot::Mutex<Option<(usize, usize)>> =
+    parking_lot::Mutex::new(None);

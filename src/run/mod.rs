@@ -33,9 +33,12 @@ pub(crate) mod gang;
 pub(crate) mod hold;
 pub(crate) mod home;
 mod hooks;
+#[cfg(all(test, any(loom, shuttle)))]
+mod models;
 pub(crate) mod open;
 pub(crate) mod opener;
 mod openmp;
+pub(crate) mod plain;
 pub(crate) mod queues;
 #[cfg(test)]
 mod recorded;
@@ -50,4 +53,6 @@ pub(crate) mod threads;
 mod topology;
 pub(crate) mod turns;
 pub(crate) mod wait;
+#[cfg(all(test, shuttle))]
+mod whole;
 pub(crate) mod worker;

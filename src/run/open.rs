@@ -1,4 +1,18 @@
-//! Opening, draining and closing a runtime.
+//! Opening, draining and closing a runtime; submits that wait.
+//!
+//! *Draining.* A task counts in the phase it was submitted in, a child in its parent's. A
+//! drain flips the phase and waits until as many have completed as were submitted in
+//! the one before. Completions are read first: a child is counted before its parent
+//! completes, so equal numbers mean that none is left. A task is counted before its
+//! token shows complete (`order::complete`), so who has seen the token finds it counted.
+//!
+//! *Back-pressure.* A submit from outside that meets `max_live_tasks` waits until a
+//! quarter of them have completed, but only while workers run something or may: what is
+//! left could be waiting for what this very thread is about to submit or to fulfil. It
+//! looks again every millisecond and needs no wake-up, so there is none to lose.
+//!
+//! *Closing.* Seal; let everything end or fail what cannot; stop the threads; bury what
+//! cancelled tasks left in the queues; leave the table of handles; let waits end.
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use core::cell::Cell;
@@ -78,15 +92,7 @@ fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
     )));
     // SAFETY: made just above; freed by `free` only.
     let opened = unsafe { &*runtime };
-    for (slot, place) in opened.queues.slots.iter().enumerate() {
-        // SAFETY: no thread sits in the slot yet.
-        unsafe { *place.lane.get() = opened.home.take_lane(slot as i32) };
-    }
-    plant!("open.lanes_taken");
-    let started = opened
-        .start_workers()
-        .and_then(|()| opened.start_watchdog());
-    if let Err(error) = started {
+    if let Err(error) = equip(opened) {
         opened.stop_watchdog();
         opened.stop_threads();
         free(runtime);
@@ -107,8 +113,19 @@ fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
     Ok(handle)
 }
 
+/// Gives each slot its lane and starts the threads.
+pub(super) fn equip(opened: &Runtime) -> Result<()> {
+    for (slot, place) in opened.queues.slots.iter().enumerate() {
+        // SAFETY: no thread sits in the slot yet.
+        unsafe { *place.lane.get() = opened.home.take_lane(slot as i32) };
+    }
+    plant!("open.lanes_taken");
+    opened.start_workers()?;
+    opened.start_watchdog()
+}
+
 /// Frees a runtime whose threads have ended.
-fn free(runtime: *mut Runtime) {
+pub(super) fn free(runtime: *mut Runtime) {
     // SAFETY: made by `open_new` and freed once: by its failure, or by the one close that took it out of the table.
     let runtime = unsafe { Box::from_raw(runtime) };
     for place in &runtime.queues.slots {
@@ -293,7 +310,7 @@ impl Runtime {
     }
 
     /// Ends all work before a close.
-    fn finish_work(&self, flags: u32, deadline: Option<Instant>) -> Result<()> {
+    pub(super) fn finish_work(&self, flags: u32, deadline: Option<Instant>) -> Result<()> {
         let graph = self.graph();
         graph.sealed.store(true, Ordering::SeqCst);
         graph.closing.store(true, Ordering::SeqCst);
@@ -363,7 +380,8 @@ impl Runtime {
         if self.live_tasks() < ceiling {
             return;
         }
-        let room = ceiling - ceiling / 4;
+        // Room for one at least, or a small ceiling would be passed.
+        let room = (ceiling - ceiling / 4).min(ceiling - 1);
         if self.callers_run || (self.settings.submit_helps && self.is_opener()) {
             // Nobody else runs bodies. Without leave to run them here, waiting would be for ever.
             if self.settings.submit_helps {

@@ -90,7 +90,11 @@ impl Runtime {
                 may_be_lent = false;
             }
             if let Some(node) = self.next_task(slot) {
-                self.run_task(slot, node);
+                self.run_task(slot, node, || {
+                    (!goal.dear && done())
+                        || !self.queues.opener.is_empty()
+                        || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+                });
                 bodies = bodies.wrapping_add(1);
                 continue;
             }

@@ -1,8 +1,10 @@
 //! The queues of runnable tasks.
 //!
-//! A worker's own tasks go to its deque (last in, first out: the data are still
-//! in its cache) and are stolen from the other end. Everybody else submits to the
-//! injector. Tasks with a priority go to two heaps, one for above and one for
+//! What becomes runnable inside a worker's bodies goes to its deque (last in, first
+//! out: the data are still in its cache) and is stolen from the other end. What the
+//! opener submits from outside while it holds a slot goes to a second deque of that
+//! slot, first in, first out: pushing there takes no locked instruction, and thieves
+//! take a whole batch with one. Everybody else submits to the injector. Tasks with a priority go to two heaps, one for above and one for
 //! below normal, looked at through a counter that is read-mostly, so that
 //! programs without priorities pay one load. Tasks with a place go to that
 //! place's queue. One-thread modes use a single list instead of all of these.
@@ -19,7 +21,7 @@ use crossbeam_utils::CachePadded;
 use crate::order::lane::{Lane, count};
 
 /// Once in so many tasks, a worker takes the oldest instead of the newest.
-const FAIR_EVERY: u32 = 61;
+pub(crate) const FAIR_EVERY: u32 = 61;
 
 /// A heap of tasks by priority, then age.
 #[derive(Default)]
@@ -101,6 +103,8 @@ impl PlaceQueue {
 pub(crate) struct Slot {
     /// Used by the thread that sits here only.
     deque: Worker<u32>,
+    /// What the sitting thread submits outside of bodies. Used by it only.
+    submitted: Worker<u32>,
     /// Used by the sitting thread only.
     pub(crate) lane: UnsafeCell<*mut Lane>,
     pub(crate) here: PlaceQueue,
@@ -119,6 +123,7 @@ unsafe impl Send for Slot {}
 pub(crate) struct Queues {
     pub(crate) slots: Vec<CachePadded<Slot>>,
     stealers: Vec<Stealer<u32>>,
+    submitted: Vec<Stealer<u32>>,
     injector: Injector<u32>,
     above: CachePadded<PriorityQueue>,
     below: CachePadded<PriorityQueue>,
@@ -132,16 +137,20 @@ impl Queues {
     /// Queues for slots with the given node numbers and steal orders.
     pub(crate) fn new(places: Vec<(i32, Vec<usize>)>, node_numbers: Vec<i32>) -> Self {
         let mut stealers = Vec::new();
+        let mut submitted_stealers = Vec::new();
         let mut slots = Vec::new();
         for (node, victims) in places {
             let deque = Worker::new_lifo();
             stealers.push(deque.stealer());
+            let submitted = Worker::new_fifo();
+            submitted_stealers.push(submitted.stealer());
             let node = node_numbers
                 .iter()
                 .position(|number| *number == node)
                 .unwrap_or(0);
             slots.push(CachePadded::new(Slot {
                 deque,
+                submitted,
                 lane: UnsafeCell::new(core::ptr::null_mut()),
                 here: PlaceQueue::default(),
                 node,
@@ -151,6 +160,7 @@ impl Queues {
         Self {
             slots,
             stealers,
+            submitted: submitted_stealers,
             injector: Injector::new(),
             above: CachePadded::default(),
             below: CachePadded::default(),
@@ -173,6 +183,16 @@ impl Queues {
             Some(slot) => self.slots[slot].deque.push(node),
             None => self.injector.push(node),
         }
+    }
+
+    /// Adds a task without a place that the thread which sits in `slot` has submitted outside of bodies.
+    #[inline(always)]
+    pub(crate) fn push_submitted(&self, slot: usize, priority: i16, node: u32) {
+        if priority != 0 {
+            self.push_prioritised(priority, node);
+            return;
+        }
+        self.slots[slot].submitted.push(node);
     }
 
     #[cold]
@@ -207,13 +227,31 @@ impl Queues {
         if let Some(node) = own.deque.pop() {
             return Some(node);
         }
+        if let Some(node) = own.submitted.pop() {
+            return Some(node);
+        }
         self.find(slot, lane)
+    }
+
+    /// Whether something waits that comes before the worker's own tasks.
+    #[inline(always)]
+    pub(crate) fn has_urgent_work(&self, slot: usize) -> bool {
+        let own = &self.slots[slot];
+        self.above.size.load(Ordering::Relaxed) != 0
+            || own.here.size.load(Ordering::Relaxed) != 0
+            || self
+                .nodes
+                .get(own.node)
+                .is_some_and(|(_, queue)| queue.size.load(Ordering::Relaxed) != 0)
     }
 
     /// What has waited longest: a task that keeps submitting its successor must not starve the others.
     #[cold]
     fn take_oldest(&self, slot: usize) -> Option<u32> {
         if let Steal::Success(node) = self.injector.steal() {
+            return Some(node);
+        }
+        if let Some(node) = self.slots[slot].submitted.pop() {
             return Some(node);
         }
         match self.stealers[slot].steal() {
@@ -233,13 +271,15 @@ impl Queues {
                 Steal::Empty => {}
             }
             for victim in &own.victims {
-                match self.stealers[*victim].steal_batch_and_pop(&own.deque) {
-                    Steal::Success(node) => {
-                        count(&lane.counters.steals, 1);
-                        return Some(node);
+                for theirs in [&self.submitted[*victim], &self.stealers[*victim]] {
+                    match theirs.steal_batch_and_pop(&own.deque) {
+                        Steal::Success(node) => {
+                            count(&lane.counters.steals, 1);
+                            return Some(node);
+                        }
+                        Steal::Retry => again = true,
+                        Steal::Empty => {}
                     }
-                    Steal::Retry => again = true,
-                    Steal::Empty => {}
                 }
             }
             if !again {
@@ -265,6 +305,7 @@ impl Queues {
             || !self.below.is_empty()
             || !self.injector.is_empty()
             || self.stealers.iter().any(|stealer| !stealer.is_empty())
+            || self.submitted.iter().any(|stealer| !stealer.is_empty())
     }
 
     /// What is queued where, for reports.
@@ -279,7 +320,12 @@ impl Queues {
             .iter()
             .map(|(_, queue)| queue.size.load(Ordering::Relaxed))
             .sum();
-        let deques: usize = self.stealers.iter().map(Stealer::len).sum();
+        let deques: usize = self
+            .stealers
+            .iter()
+            .chain(&self.submitted)
+            .map(Stealer::len)
+            .sum();
         format!(
             "{} with priority, {} in workers' queues, {} from outside, {} below, {} for the opener, {} for a place",
             self.above.size.load(Ordering::Relaxed),
@@ -302,8 +348,37 @@ impl Queues {
                 .any(|(index, slot)| Some(index) != except && !slot.here.is_empty())
     }
 
+    /// Takes everything out, when the threads have ended.
+    pub(crate) fn take_all(&self) -> Vec<u32> {
+        let mut all: Vec<u32> = core::iter::from_fn(|| self.above.pop()).collect();
+        all.extend(core::iter::from_fn(|| self.below.pop()));
+        all.extend(core::iter::from_fn(|| self.opener.pop()));
+        for (_, queue) in &self.nodes {
+            all.extend(core::iter::from_fn(|| queue.pop()));
+        }
+        for slot in &self.slots {
+            all.extend(core::iter::from_fn(|| slot.here.pop()));
+        }
+        all.extend(core::iter::from_fn(|| steal_next(|| self.injector.steal())));
+        for stealer in &self.stealers {
+            all.extend(core::iter::from_fn(|| steal_next(|| stealer.steal())));
+        }
+        all
+    }
+
     /// Whether there is any task at all.
     pub(crate) fn has_any_work(&self) -> bool {
         self.has_work_for_workers(None) || !self.opener.is_empty()
+    }
+}
+
+/// The next one; steals may ask to be tried again.
+fn steal_next(steal: impl Fn() -> Steal<u32>) -> Option<u32> {
+    loop {
+        match steal() {
+            Steal::Success(node) => return Some(node),
+            Steal::Empty => return None,
+            Steal::Retry => {}
+        }
     }
 }

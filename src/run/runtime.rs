@@ -203,15 +203,25 @@ impl Runtime {
         if !lane.ripple.new_causes.is_empty() {
             self.tell_failures(core::mem::take(&mut lane.ripple.new_causes));
         }
-        if slot.is_none() && self.watcher_count.load(Ordering::Relaxed) != 0 {
-            self.wake_watchers();
+        if slot.is_none() {
+            self.wake_watchers_of_change();
         }
         result
     }
 
+    /// A thread that holds no slot has changed the graph. The other side of `Watching::watch`: that sees this
+    /// change, or is seen here.
+    #[inline(always)]
+    pub(crate) fn wake_watchers_of_change(&self) {
+        super::asymmetric::light();
+        if self.watcher_count.load(Ordering::Relaxed) != 0 {
+            self.wake_watchers();
+        }
+    }
+
     /// Puts the lane's runnable tasks where they will be found.
     #[inline]
-    fn schedule(&self, lane: &mut Lane, slot: Option<usize>) {
+    pub(crate) fn schedule(&self, lane: &mut Lane, slot: Option<usize>) {
         let mut runnable = core::mem::take(&mut lane.ripple.runnable);
         plant!("schedule");
         lane.schedules = lane.schedules.wrapping_add(1);
@@ -240,7 +250,7 @@ impl Runtime {
 
     /// Times how long a task that has just become runnable waits for its start; one task at a time.
     #[cold]
-    fn sample_from_here(&self, node: u32) {
+    pub(crate) fn sample_from_here(&self, node: u32) {
         if self.sampled_node.load(Ordering::Relaxed) == 0 {
             self.sampled_since.store(self.now_ns(), Ordering::Relaxed);
             self.sampled_node.store(node, Ordering::Release);
@@ -299,7 +309,7 @@ impl Runtime {
 
     /// Applies the failure policy to new first causes.
     #[cold]
-    fn tell_failures(&self, causes: Vec<u32>) {
+    pub(crate) fn tell_failures(&self, causes: Vec<u32>) {
         for number in causes {
             let cause = self.graph().failures.cause(number);
             match self.settings.on_failure {
@@ -375,7 +385,7 @@ impl Runtime {
 
 /// Marks the graph as half changed when a change is left by a panic, before anybody else takes the locks that the
 /// panic has let go. Whoever catches it wakes the others.
-struct MarkOnPanic<'a>(&'a Runtime);
+pub(crate) struct MarkOnPanic<'a>(pub(crate) &'a Runtime);
 
 impl Drop for MarkOnPanic<'_> {
     fn drop(&mut self) {

@@ -28,7 +28,7 @@ pub(crate) struct Body {
     outer: *const Body,
 }
 
-thread_local! {
+crate::sync::thread_local! {
     static SEAT: Cell<Seat> = const {
         Cell::new(Seat { runtime: core::ptr::null(), slot: 0 })
     };

@@ -16,9 +16,12 @@
 //! *No wake-up is lost:* of the two fences one comes first. If the sleeper's is
 //! first, the waker sees the sleeper counted, and wakes it unless a searcher is
 //! awake; if the waker's is first, the sleeper's second look finds the task. A
-//! searcher relied upon either finds the task, and being the last searcher to find
-//! something wakes another if there is more, or goes to sleep itself and looks
-//! again after its fence, which is later than the push.
+//! searcher relied upon either goes to sleep itself and looks again after its fence,
+//! or finds something, this task or another. Then it counts itself out, and the last
+//! searcher to do so while somebody sleeps passes the heavy fence and looks whether
+//! there is more, and if so wakes another. The fence is what makes that look see the
+//! task of a waker that still saw it searching: without, both could look before the
+//! other's store, and the task would wait for a worker to come by.
 //!
 //! A woken worker was moved to searching by its waker, so a burst of tasks
 //! wakes one worker, which wakes the next: no thundering herd, no second wake
@@ -31,6 +34,7 @@ use crate::sync::Mutex;
 use crossbeam_utils::CachePadded;
 
 use super::asymmetric;
+use crate::sync::mutant;
 
 const SLEEPING: u64 = 1;
 const SEARCHING: u64 = 1 << 32;
@@ -141,8 +145,13 @@ impl Sleep {
     pub(crate) fn end_search(&self, more: impl FnOnce() -> bool) {
         let before = self.counts.fetch_sub(SEARCHING, Ordering::SeqCst);
         let last_searcher = before < 2 * SEARCHING;
-        if last_searcher && before & (SEARCHING - 1) != 0 && more() {
-            self.wake_one();
+        if last_searcher && before & (SEARCHING - 1) != 0 {
+            if !mutant!("silent_searcher") {
+                asymmetric::heavy();
+            }
+            if more() {
+                self.wake_one();
+            }
         }
     }
 
@@ -165,7 +174,7 @@ impl Sleep {
                 .fetch_sub(SEARCHING - SLEEPING, Ordering::SeqCst);
         }
         asymmetric::heavy();
-        if look() && self.leave_bed(slot) {
+        if !mutant!("lost_wake_up") && look() && self.leave_bed(slot) {
             return;
         }
         let parks = self.parks.load(Ordering::Relaxed);

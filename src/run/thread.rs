@@ -5,6 +5,8 @@
 //! its OpenMP threads would have, a guard below it, the floating-point
 //! environment of the thread that opened norn, and none of its signals.
 
+#![cfg_attr(shuttle, allow(dead_code, unused_imports))]
+
 use core::ffi::c_void;
 use std::ffi::CString;
 use std::io;
@@ -49,14 +51,28 @@ pub(crate) struct ThreadSpec {
 /// A running thread. Join it; one that is dropped instead goes on by itself.
 #[derive(Debug)]
 pub(crate) struct Thread {
+    #[cfg(not(shuttle))]
     handle: libc::pthread_t,
+    #[cfg(shuttle)]
+    handle: shuttle::thread::JoinHandle<()>,
 }
 
 // SAFETY: a pthread_t names the thread process-wide; `join` consumes it.
+#[cfg(not(shuttle))]
 unsafe impl Send for Thread {}
 // SAFETY: as above; shared access reads a number.
+#[cfg(not(shuttle))]
 unsafe impl Sync for Thread {}
 
+#[cfg(shuttle)]
+impl Thread {
+    pub(crate) fn join(self) -> Result<()> {
+        self.handle.join().unwrap();
+        Ok(())
+    }
+}
+
+#[cfg(not(shuttle))]
 impl Thread {
     /// Waits for the end of the thread, hook included.
     ///
@@ -79,6 +95,7 @@ impl Thread {
     }
 }
 
+#[cfg(not(shuttle))]
 impl Drop for Thread {
     fn drop(&mut self) {
         // SAFETY: neither joined nor detached yet.
@@ -97,11 +114,19 @@ struct Start<F> {
     body: F,
 }
 
+/// In a model, a thread is the checker's.
+#[cfg(shuttle)]
+pub(crate) fn spawn<F: FnOnce() + Send + 'static>(_: ThreadSpec, body: F) -> Result<Thread> {
+    let handle = shuttle::thread::spawn(body);
+    Ok(Thread { handle })
+}
+
 /// Starts a thread that runs `body` between the two calls of the hook.
 ///
 /// A panic of `body` ends the thread, not the process: `on_defect` is told, or
 /// standard error, and the hook still sees the end. Errors: `NORN_E_RESOURCE`
 /// when the system has no room for a thread, `NORN_E_SYSTEM` otherwise.
+#[cfg(not(shuttle))]
 pub(crate) fn spawn<F: FnOnce() + Send + 'static>(spec: ThreadSpec, body: F) -> Result<Thread> {
     let name = short_name(&spec.name);
     let mut attributes = Attributes::new()?;
@@ -444,6 +469,6 @@ pub(crate) fn round_to_pages(bytes: usize) -> usize {
         .unwrap_or(usize::MAX / page * page)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 #[path = "thread_tests.rs"]
 mod tests;

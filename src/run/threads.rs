@@ -8,8 +8,9 @@ use super::blocked::Grant;
 use super::runtime::Runtime;
 use super::thread::{DefectTeller, ThreadSpec, spawn};
 use crate::error::Result;
+use crate::order::body::Begin;
 
-thread_local! {
+crate::sync::thread_local! {
     /// The runtime that made this thread.
     static THREAD_OF: Cell<*const Runtime> = const { Cell::new(core::ptr::null()) };
 }
@@ -100,6 +101,18 @@ impl Runtime {
         Ok(())
     }
 
+    /// Frees the cancelled tasks that nobody has taken out of a queue: their nodes are still in use for that.
+    fn bury_queued(&self) {
+        let mut queued = self.queues.take_all();
+        for opener in [false, true] {
+            queued.extend(core::iter::from_fn(|| self.serial.take(opener)));
+        }
+        for node in queued {
+            let begun = self.begin(node, self.graph().nodes.get(node).load_state());
+            debug_assert_eq!(begun, Begin::Skip, "a task was left behind");
+        }
+    }
+
     /// Ends all threads and waits for them.
     pub(crate) fn stop_threads(&self) {
         self.stopping.store(true, Ordering::SeqCst);
@@ -111,5 +124,6 @@ impl Runtime {
             let _ = thread.join();
         }
         self.thread_count.store(0, Ordering::SeqCst);
+        self.bury_queued();
     }
 }

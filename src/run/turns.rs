@@ -109,7 +109,7 @@ impl Runtime {
         }
         match self.next_task(slot) {
             Some(node) => {
-                self.run_task(slot, node);
+                self.run_task(slot, node, || true);
                 true
             }
             None => false,
@@ -144,7 +144,7 @@ impl Runtime {
                 && let Some(slot) = seat::slot_in(self)
                 && let Some(node) = self.next_task(slot)
             {
-                self.run_task(slot, node);
+                self.run_task(slot, node, || true);
             }
         }
     }

@@ -16,6 +16,9 @@ use crate::order::token::Token;
 /// Bodies between two looks at those who wait for a drain.
 const LOOK_EVERY: u32 = 64;
 
+/// Looks at the queues before a worker counts itself as searching.
+const GLANCES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
+
 impl Runtime {
     /// Sits in `slot` and runs tasks until the slot goes to somebody else or the runtime stops.
     pub(crate) fn work(&self, slot: usize) {
@@ -36,7 +39,7 @@ impl Runtime {
                 continue;
             }
             if let Some(node) = self.next_task(slot) {
-                self.run_task(slot, node);
+                self.run_task(slot, node, || false);
             } else if !self.search(slot, None, &|| false) {
                 continue;
             }
@@ -46,7 +49,7 @@ impl Runtime {
 
     /// The lane of a slot that this thread sits in.
     #[inline(always)]
-    fn lane(&self, slot: usize) -> &Lane {
+    pub(crate) fn lane(&self, slot: usize) -> &Lane {
         // SAFETY: the thread sits in the slot, and no call that uses the lane exclusively is in progress.
         unsafe { &**self.queues.slots[slot].lane.get() }
     }
@@ -88,6 +91,14 @@ impl Runtime {
         deadline: Option<Instant>,
         done: &dyn Fn() -> bool,
     ) -> bool {
+        // A task often comes in a moment: only who has waited that long is counted as searching, which costs
+        // every thread that makes tasks runnable a look at the changed count.
+        for _ in 0..GLANCES {
+            if self.has_task(slot) {
+                return true;
+            }
+            crate::sync::hint::spin_loop();
+        }
         self.sleep.begin_search();
         plant!("worker.search");
         // Nothing to do here may be the end that somebody waits for.
@@ -135,9 +146,8 @@ impl Runtime {
             && self.sleep.sleeping() == self.queues.slots.len()
     }
 
-    /// Runs one runnable task, or finds that it need not run.
-    #[inline]
-    pub(crate) fn run_task(&self, slot: usize, node: u32) {
+    /// Runs one runnable task of any kind, or finds that it need not run.
+    pub(crate) fn run_any_task(&self, slot: usize, node: u32) {
         let graph = self.graph();
         let entry = graph.nodes.get(node);
         let state = entry.load_state();
@@ -258,7 +268,7 @@ impl Runtime {
 
     /// Draws the consequences of a body's end, and keeps one new task for this worker's next step.
     #[inline]
-    fn finish_body(&self, node: u32, failure: Option<(i32, &str)>) {
+    pub(crate) fn finish_body(&self, node: u32, failure: Option<(i32, &str)>) {
         self.act(|graph, lane| graph.end_body(lane, node, failure));
     }
 
@@ -306,7 +316,7 @@ impl Runtime {
     // ----- sampled times -----
 
     #[inline(always)]
-    fn sample_begins(&self, slot: Option<usize>, node: u32) -> Option<Instant> {
+    pub(crate) fn sample_begins(&self, slot: Option<usize>, node: u32) -> Option<Instant> {
         let slot = slot?;
         // SAFETY: the thread sits in the slot, and nothing else uses the lane at this moment.
         let lane = unsafe { &mut **self.queues.slots[slot].lane.get() };
@@ -334,7 +344,7 @@ impl Runtime {
     }
 
     #[cold]
-    fn sample_ends(&self, started: Instant) {
+    pub(crate) fn sample_ends(&self, started: Instant) {
         let took: Duration = started.elapsed();
         if let Some(slot) = seat::slot_in(self) {
             let lane = self.lane(slot);

@@ -3,14 +3,19 @@
 
     python3 tests/docs/check_docs.py --prefix build/prefix [--cc gcc] [--only NAME]
 
-1. Every ```c block that is complete is compiled against the installed norn, without warnings. Complete is a
-   block whose first line names a file ("/* NAME.c: ..."), whose fence says "complete", or which has a main.
+1. Every ```c and ```cpp block that is complete is compiled against the installed norn, without warnings. Complete is a
+   block whose first line names a file ("/* NAME.c: ..." or "// NAME.cpp: ..."), whose fence says "complete", or which has
+   a main. One that includes norn_dl.h is not linked with the library. C++ is C++17 unless the fence says "c++20".
 2. One with a main is run in the modes async, sync and shuffle, or in those that its fence names
-   ("```c sync shuffle:3"), and must end with 0. Where an ```output block follows, that is what it must print.
-   "exit=N" in the fence expects another exit status.
+   ("```c sync shuffle:3"), and must end with 0; one that includes norn_dl.h also in the mode absent, without a library.
+   Where an ```output block follows, that is what it must print.
+   "exit=N" in the fence expects another exit status. A ```fortran block with a "program" is treated the same, where
+   there is a Fortran compiler.
 3. The table of variables in README.md equals the table in src/run/environment.rs.
-4. The program in README.md equals examples-c/quickstart.c; the page's CMake project and its pkg-config line
-   build it, where cmake and pkg-config are installed.
+4. The programs in README.md are the files that tools/readme_programs.py names, the one in docs/optional.md is
+   examples-c/optional.c; README's CMake project and its pkg-config line build hello.c, where cmake and pkg-config are
+   installed. docs/fortran.md begins with examples-fortran/hello.f90, which its lines build too, and shows what
+   heat2d.f90 changes.
 5. Relative links, and their #anchors, resolve.
 6. Every norn_* and NORN_* name on the pages exists in the header, in the table of variables or in the build; and
    every function of the header is explained on some page.
@@ -19,6 +24,7 @@ Ends with 0 when all holds, 1 when something does not, 2 when it could not look.
 """
 
 import argparse
+import difflib
 import os
 import re
 import shlex
@@ -34,7 +40,10 @@ SECONDS = 60
 VARIABLES_HEADING = "Environment variables"
 # Names that the build defines, or that are spoken of as missing.
 OTHER_NAMES = {"NORN_BUILD_SHARED", "NORN_BUILD_STATIC", "NORN_BUILD_EXAMPLES", "NORN_BUILD_TESTS",
-               "NORN_INSTALL", "NORN_SOVERSION", "NORN_0", "norn_static", "NORN_EXAMPLES_CHOLESKY"}
+               "NORN_INSTALL", "NORN_SOVERSION", "NORN_0", "norn_static", "NORN_EXAMPLES_CHOLESKY",
+               "norn_DIR", "norn_Fortran_FOUND", "norn_fortran", "norn_runtime",
+               "norn_development", "norn_licences",
+               "norn_add_fortran"}
 
 problems = []
 checks = 0
@@ -81,11 +90,11 @@ def prose(path):
     return kept
 
 
-def compile_flags(prefix):
-    """Flags from the installed norn.pc, which is what the manual tells users to ask."""
-    found = sorted(prefix.glob("**/norn.pc"))
+def compile_flags(prefix, package):
+    """Flags from an installed .pc file, which is what the manual tells users to ask."""
+    found = sorted(prefix.glob(f"**/{package}.pc"))
     if not found:
-        print(f"check_docs: {prefix} has no norn.pc: is norn installed there?", file=sys.stderr)
+        print(f"check_docs: {prefix} has no {package}.pc: is norn installed there?", file=sys.stderr)
         sys.exit(2)
     variables, flags = {"pcfiledir": str(found[0].parent)}, []
 
@@ -106,26 +115,63 @@ def compile_flags(prefix):
 
 
 class Runner:
-    def __init__(self, prefix, compilers, folder):
-        self.pc, self.flags, self.libdir = compile_flags(prefix)
+    def __init__(self, prefix, compilers, fortran, folder):
+        self.pc, self.flags, self.libdir = compile_flags(prefix, "norn")
+        _, self.dl_flags, _ = compile_flags(prefix, "norn-dl")
         self.prefix, self.compilers, self.folder = prefix, compilers, folder
+        self.fortran = shutil.which(fortran)
+        self.module = None
+
+    def build_fortran(self, at, text, name):
+        """The module is compiled once, in the order that norn-fortran.pc gives, and kept as one object."""
+        def compile_with(*arguments):
+            command = [self.fortran, "-std=f2018", "-Wall", "-Wextra", "-Wno-unused-dummy-argument", "-Werror", *arguments]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder)
+            check(done.returncode == 0, f"{at}: {self.fortran} refuses it:\n{done.stderr}")
+            return done.returncode == 0
+
+        if self.module is None:
+            line = re.search(r"^sources=(.*)$", (self.pc.parent / "norn-fortran.pc").read_text(encoding="utf-8"), re.M)
+            directory = str(self.pc.parent / "../cmake/norn/fortran")
+            sources = line.group(1).replace("${sourcedir}", directory).split()
+            self.module = self.folder / "norn_fortran"
+            self.module.mkdir()
+            built = all(compile_with("-frecursive", "-c", "-J", str(self.module), "-o",
+                                     str(self.module / f"{Path(source).stem}.o"), source) for source in sources)
+            if not built:
+                return None
+        source = self.folder / f"{name}.f90"
+        source.write_text(text, encoding="utf-8")
+        folder = self.folder / f"{name}.mod.d"
+        folder.mkdir(exist_ok=True)
+        program = self.folder / name
+        objects = sorted(str(path) for path in self.module.glob("*.o"))
+        built = compile_with("-frecursive", "-I", str(self.module), "-J", str(folder), "-o", str(program), str(source),
+                             *objects, *self.flags)
+        return program if built else None
 
     def environment(self, mode):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("NORN_")}
+        if mode == "absent":
+            kept.pop("LD_LIBRARY_PATH", None)
+            return kept
         kept["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [self.libdir, kept.get("LD_LIBRARY_PATH")]))
         if mode != "plain":
             kept["NORN_MODE"] = mode
         return kept
 
-    def build(self, at, text, name):
-        source = self.folder / f"{name}.c"
+    def build(self, at, text, name, standard):
+        source = self.folder / (f"{name}.c" if standard == "gnu11" else f"{name}.cpp")
         source.write_text(text, encoding="utf-8")
         has_main = re.search(r"^int main\(", text, re.M) is not None
         program = self.folder / name
+        flags = self.dl_flags if "<norn_dl.h>" in text else self.flags
         for compiler in self.compilers:
-            command = [compiler, "-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", str(source)]
-            command += ["-o", str(program), *self.flags, "-lpthread", "-lm"] if has_main else [
-                "-c", "-o", f"{program}.o", *[flag for flag in self.flags if flag.startswith("-I")]]
+            if standard != "gnu11":
+                compiler = {"gcc": "g++", "clang": "clang++"}.get(compiler, compiler)
+            command = [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", str(source)]
+            command += ["-o", str(program), *flags, "-lpthread", "-lm"] if has_main else [
+                "-c", "-o", f"{program}.o", *[flag for flag in flags if flag.startswith("-I")]]
             done = subprocess.run(command, capture_output=True, text=True)
             check(done.returncode == 0, f"{at}: {compiler} refuses it:\n{done.stderr}")
             if done.returncode != 0:
@@ -150,24 +196,32 @@ def check_programs(pages, runner, only):
     for page in pages:
         blocks = list(fences(page))
         for position, (words, line, text) in enumerate(blocks):
-            if not words or words[0] != "c":
+            if not words or words[0] not in ("c", "cpp", "fortran"):
                 continue
-            named = re.match(r"/\* ([\w-]+)\.c\b", text)
-            has_main = re.search(r"^int main\(", text, re.M) is not None
+            fortran = words[0] == "fortran"
+            standard = "c++20" if "c++20" in words else "c++17" if words[0] == "cpp" else "gnu11"
+            named = re.match(r"! ([\w-]+)\.f90\b" if fortran else r"(?:/\*|//) ([\w-]+)\.c(?:pp)?\b", text)
+            has_main = re.search(r"^program " if fortran else r"^int main\(", text, re.M) is not None
+            if fortran and runner.fortran is None:
+                print(f"{where(page, line)}: left out, there is no Fortran compiler")
+                continue
             if not (named or has_main or "complete" in words):
                 continue
             name = named.group(1) if named else f"{page.stem}-{line}"
             if only and only != name:
                 continue
             at = where(page, line)
-            program = runner.build(at, text, name)
+            program = (runner.build_fortran(at, text, name) if fortran
+                       else runner.build(at, text, name, standard))
             if program is None:
                 continue
-            following = blocks[position + 1] if position + 1 < len(blocks) else None
+            # The same program in other languages may stand in between.
+            others = [["fortran"]] if words[0] == "cpp" else [["cpp"], ["fortran"]]
+            following = next((block for block in blocks[position + 1:] if block[0][:1] not in others), None)
             output = following[2] if following and following[0][:1] == ["output"] else None
             status = next((int(word[5:]) for word in words if word.startswith("exit=")), 0)
-            modes = [word for word in words[1:] if word != "complete" and not word.startswith("exit=")]
-            for mode in modes or MODES:
+            modes = [word for word in words[1:] if word not in ("complete", "c++20") and not word.startswith("exit=")]
+            for mode in modes or MODES + ["absent"] * ("<norn_dl.h>" in text):
                 runner.run(at, program, mode, status, output)
 
 
@@ -210,38 +264,53 @@ def check_variables(readme):
           "README.md: the variables stand in another order than in src/run/environment.rs")
 
 
-def check_quickstart(readme):
-    program = (ROOT / "examples-c/quickstart.c").read_text(encoding="utf-8")
-    shown = [text for words, _, text in fences(readme) if words[:1] == ["c"]]
-    check(program in shown, "README.md: its program is not examples-c/quickstart.c, byte for byte")
-    check(len(program.splitlines()) < 40, "examples-c/quickstart.c: 40 lines or more")
+def check_shown_programs():
+    done = subprocess.run([sys.executable, ROOT / "tools/readme_programs.py", "--check"], capture_output=True, text=True)
+    check(done.returncode == 0, done.stderr.strip())
+    shown = [text for words, _, text in fences(ROOT / "docs/optional.md") if words[:1] == ["c"]]
+    check((ROOT / "examples-c/optional.c").read_text(encoding="utf-8") in shown,
+          "docs/optional.md: its program is not examples-c/optional.c, byte for byte")
 
 
-def check_build_lines(readme, runner):
+def check_fortran_page(page):
+    shown = [text for words, _, text in fences(page) if words[:1] == ["fortran"]]
+    hello = (ROOT / "examples-fortran/hello.f90").read_text(encoding="utf-8")
+    check(shown[:1] == [hello], f"{where(page)}: its first program is not examples-fortran/hello.f90, byte for byte")
+    check(len(hello.splitlines()) <= 25, "examples-fortran/hello.f90: more than 25 lines")
+    before, after = ((ROOT / f"examples-fortran/{name}.f90").read_text(encoding="utf-8").splitlines()
+                     for name in ("heat2d_before", "heat2d"))
+    changes = [line for line in difflib.unified_diff(before, after, n=0, lineterm="")
+               if not re.match(r"---|\+\+\+|@@|[-+]!", line)]
+    diff = [text.splitlines() for words, _, text in fences(page) if words[:1] == ["diff"]]
+    check(diff == [changes], f"{where(page)}: the diff is not that of heat2d_before.f90 and heat2d.f90:\n" + "\n".join(changes))
+
+
+def check_build_lines(page, example, compiler, runner):
     """The CMake project and the pkg-config line, as a reader would copy them."""
-    folder = runner.folder / "quickstart"
+    example = ROOT / example
+    folder = runner.folder / f"{example.stem}_build"
     folder.mkdir()
-    shutil.copy(ROOT / "examples-c/quickstart.c", folder)
-    project = next((text for words, _, text in fences(readme) if words[:1] == ["cmake"]), None)
-    line = next((line.strip() for line in readme.read_text(encoding="utf-8").splitlines()
-                 if line.startswith("    cc ")), None)
-    check(project is not None, "README.md: no ```cmake block")
-    check(line is not None, "README.md: no line that begins with cc")
+    shutil.copy(example, folder)
+    project = next((text for words, _, text in fences(page) if words[:1] == ["cmake"]), None)
+    line = next((line.strip() for line in page.read_text(encoding="utf-8").splitlines()
+                 if line.startswith(f"    {compiler} ")), None)
+    check(project is not None, f"{where(page)}: no ```cmake block")
+    check(line is not None, f"{where(page)}: no line that begins with {compiler}")
 
     def build_and_run(what, command, program):
         environment = runner.environment("plain")
         environment["PKG_CONFIG_PATH"] = str(runner.pc.parent)
         built = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=folder, env=environment)
-        check(built.returncode == 0, f"README.md: {what} does not build:\n{built.stdout}{built.stderr}")
+        check(built.returncode == 0, f"{where(page)}: {what} does not build:\n{built.stdout}{built.stderr}")
         if built.returncode == 0:
-            runner.run(f"README.md: {what}", folder / program, "plain", 0, None)
+            runner.run(f"{where(page)}: {what}", folder / program, "plain", 0, None)
 
     if project and shutil.which("cmake"):
         (folder / "CMakeLists.txt").write_text(project, encoding="utf-8")
         build_and_run("the CMake project", f"cmake -S . -B build -DCMAKE_PREFIX_PATH={shlex.quote(str(runner.prefix))}"
-                      " && cmake --build build", "build/quickstart")
-    if line and shutil.which("pkg-config") and shutil.which("cc"):
-        build_and_run("the pkg-config line", line, "quickstart")
+                      " && cmake --build build", f"build/{example.stem}")
+    if line and shutil.which("pkg-config") and shutil.which(compiler):
+        build_and_run("the pkg-config line", line, example.stem)
 
 
 def anchor(title):
@@ -265,8 +334,11 @@ def check_links(pages):
 
 def check_names(pages, prefix):
     header = next(iter(sorted(prefix.glob("**/norn.h"))), ROOT / "include/norn.h").read_text(encoding="utf-8")
-    known = set(re.findall(r"\b(?:norn|NORN)_\w+", header)) | {row[0] for row in variables_of_source()}
+    dl_header = (ROOT / "include/norn_dl.h").read_text(encoding="utf-8")
+    known = set(re.findall(r"\b(?:norn|NORN)_\w+", header + dl_header)) | {row[0] for row in variables_of_source()}
     known |= installation_names() | OTHER_NAMES
+    for source in sorted((ROOT / "bindings/fortran").glob("*.f90")):
+        known |= set(re.findall(r"\b(?:norn|NORN)_\w+", source.read_text(encoding="utf-8")))
     everything = ""
     for page in pages:
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
@@ -287,6 +359,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prefix", required=True, type=Path, help="where norn is installed")
     parser.add_argument("--cc", action="append", help="C compiler; may be given twice (default: gcc)")
+    parser.add_argument("--fc", default="gfortran", help="Fortran compiler (default: gfortran)")
     parser.add_argument("--only", help="run this program only, and nothing else")
     options = parser.parse_args()
     prefix = options.prefix.resolve()
@@ -296,13 +369,16 @@ def main():
         print(f"check_docs: {readme if not readme.exists() else prefix} is missing", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="norn-docs-") as folder:
-        runner = Runner(prefix, options.cc or ["gcc"], Path(folder))
+        runner = Runner(prefix, options.cc or ["gcc"], options.fc, Path(folder))
         check_programs(pages, runner, options.only)
         if not options.only:
-            check_build_lines(readme, runner)
+            check_build_lines(readme, "examples-c/hello.c", "cc", runner)
+            if runner.fortran:
+                check_build_lines(ROOT / "docs/fortran.md", "examples-fortran/hello.f90", "gfortran", runner)
     if not options.only:
         check_variables(readme)
-        check_quickstart(readme)
+        check_shown_programs()
+        check_fortran_page(ROOT / "docs/fortran.md")
         check_links(pages)
         check_names(pages, prefix)
     print(f"docs: {checks - len(problems)} passed, {len(problems)} failed")

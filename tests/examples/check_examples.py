@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the programs of examples-c and checks what they print, answer and refuse.
 
-    check_examples.py --programs DIR CASE...      (all cases, if none is named)
+    check_examples.py --programs DIR [--library FILE] CASE...      (all cases, if none is named)
 
 Needs nothing but Python 3.9 or later. Exit status: 0 good, 1 bad, 77 skipped. The case `real` reads well1850.mtx and
 well1850_rhs1.mtx from the folder in NORN_TEST_DATA, or from ../shared/data beside the source tree.
@@ -32,8 +32,9 @@ class Skip(Exception):
 class Bench:
     """Runs programs in a scratch folder, where the test inputs are."""
 
-    def __init__(self, programs, folder):
+    def __init__(self, programs, library, folder):
         self.programs = os.path.abspath(programs)
+        self.library = library
         self.folder = folder
 
     def run(self, program, *arguments, **more):
@@ -155,6 +156,23 @@ def vector(values, form=array, field="real"):
 
 
 # The cases.
+
+def check_hello(bench):
+    assert_equal(bench.good("hello"), "sum 999000\n", "hello")
+
+
+def check_optional(bench):
+    """With the library and without it: the same answer."""
+    if not bench.library:
+        raise Skip("--library is not given")
+    kept = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    for path, word in ((bench.library, ""), ("/nowhere/libnorn.so.0", "without norn: /nowhere/libnorn.so.0: ")):
+        result = bench.run("optional", env={**kept, "NORN_LIBRARY": path})
+        assert_equal((result.returncode, result.stdout), (0, b"sum 3996000\n"), f"optional with {path}")
+        said = result.stderr.decode()
+        if not said.startswith(word) or bool(said) != bool(word):
+            raise Failure(f"optional with {path}: says {said!r}")
+
 
 def check_quickstart(bench):
     assert_equal(bench.good("quickstart"), "6 x 7 = 42\n", "quickstart")
@@ -395,10 +413,10 @@ CASES = {name.removeprefix("check_").replace("_", "-"): function
          for name, function in list(globals().items()) if name.startswith("check_")}
 
 
-def run_case(name, programs):
+def run_case(name, programs, library):
     with tempfile.TemporaryDirectory(prefix="norn-examples-") as folder:
         try:
-            CASES[name](Bench(programs, folder))
+            CASES[name](Bench(programs, library, folder))
         except Skip as reason:
             print(f"{name}: SKIPPED: {reason}")
             return SKIPPED
@@ -412,12 +430,13 @@ def run_case(name, programs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", required=True, help="folder of the built examples")
+    parser.add_argument("--library", help="libnorn.so, for the example that loads it")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     arguments = parser.parse_args()
     unknown = set(arguments.cases) - set(CASES)
     if unknown:
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
-    results = [run_case(name, arguments.programs) for name in arguments.cases or CASES]
+    results = [run_case(name, arguments.programs, arguments.library) for name in arguments.cases or CASES]
     return 1 if 1 in results else SKIPPED if SKIPPED in results else 0
 
 

@@ -25,6 +25,20 @@ int main(void) {
     for (int i = 0; i < TASKS; i++) CHECK_EQUAL(tokens[i].id, 1);
     tasks[42] = tasks[41];
 
+    /* One element of a closed group, or of none: those before it are not submitted either. */
+    norn_group group;
+    norn_token done;
+    CHECK_OK(norn_group_open(rt, "group", (norn_group){0}, &group, &done));
+    CHECK_OK(norn_group_close(rt, group));
+    for (int wrong = 0; wrong < 2; wrong++) {
+        norn_task pair[2] = {task_of(body_count, &ran), task_of(body_count, &ran)};
+        pair[0].drop = drop_count;
+        pair[0].arg = &dropped;
+        pair[1].group = wrong ? (norn_group){UINT64_MAX} : group;
+        CHECK_STATUS(norn_submit_many(rt, pair, 2, NULL), wrong ? NORN_E_INVALID : NORN_E_CLOSED);
+        CHECK_SAYS("tasks[1]");
+    }
+
     /* One element of another size. */
     tasks[7].struct_size += 8;
     CHECK_ERROR(norn_submit_many(rt, tasks, TASKS, tokens));

@@ -1,0 +1,5 @@
+module second
+  use norn
+  implicit none
+  type(norn_runtime) :: kept
+end module

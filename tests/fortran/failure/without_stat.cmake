@@ -1,0 +1,23 @@
+# Without stat an error follows the failure policy, and the program never goes on.
+#   cmake -D PROGRAM=without_stat -P without_stat.cmake
+function(ends_with what expected)
+  execute_process(COMMAND "${PROGRAM}" ${what} OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE status TIMEOUT 60)
+  if(status STREQUAL "0" OR out MATCHES "went on" OR status MATCHES "timeout")
+    message(SEND_ERROR "${what}: ended with ${status}:\n${out}")
+  endif()
+  foreach(text "${expected}" ${ARGN})
+    if(NOT out MATCHES "${text}")
+      message(SEND_ERROR "${what}: does not say \"${text}\" (ended with ${status}):\n${out}")
+    endif()
+  endforeach()
+endfunction()
+
+ends_with(return "norn_fulfill: NORN_E_INVALID: the promise is .0.")
+ends_with(errmsg "norn_fulfill: NORN_E_INVALID")
+ends_with(call "callback: norn_fulfill: NORN_E_INVALID: the promise is .0." "ERROR STOP:? norn_fulfill: NORN_E_INVALID")
+ends_with(abort "aborting, as on_failure asks" "the promise is .0.")
+ends_with(await "norn_await: NORN_E_TASK_FAILED" "pivot is zero" "factorise")
+ends_with(inside "norn_fulfill: NORN_E_INVALID")
+ends_with(call-inside "callback: norn_fulfill: NORN_E_INVALID" "ERROR STOP:? norn_fulfill")
+ends_with(closed "norn_drain: NORN_E_INVALID")
+ends_with(open "callback: norn_open: " "ERROR STOP:? norn_open: NORN_E_CONFIG")
