@@ -572,7 +572,8 @@ typedef void (*norn_complete_fn)(void *arg, struct norn_token token, norn_status
 #define NORN_E_DEVICE -100
 
 // A defect in norn was caught at the boundary; the runtime is poisoned and only
-// `norn_close` remains useful. Please report the text.
+// `norn_close` remains useful: waits end with this status, eventfds become readable,
+// nothing more runs or is dropped. Please report the text.
 #define NORN_E_INTERNAL -120
 
 #ifdef __cplusplus
@@ -658,7 +659,8 @@ norn_status norn_data_split(struct norn_runtime *rt,
 norn_status norn_data_join(struct norn_runtime *rt, struct norn_data data);
 
 // Gives a datum a new address and length after its last access so far; the caller has moved the contents. Waits as
-// `norn_data_acquire` does; inside a task that holds it `NORN_E_WOULD_DEADLOCK`. Errors: as `norn_data_register`;
+// `norn_data_acquire` does; inside a task that holds it `NORN_E_WOULD_DEADLOCK`. Until it returns, submissions, places
+// and holds on the datum are refused with `NORN_E_STATE`. Errors: as `norn_data_register`;
 // `NORN_E_STATE` (split, a piece, or norn's own memory). Any thread; blocks.
 //
 // # Safety
@@ -769,6 +771,7 @@ norn_status norn_open_version(int32_t header_version, const struct norn_config *
 // `NORN_E_CLOSED` for a task that never ran because of an unserved token; never for what the application
 // cancelled); the runtime is closed all the same. A hold of `norn_data_acquire` on which no task waits does
 // not delay it. With `NORN_SHARED`, only the last close closes.
+// After a defect (`NORN_E_INTERNAL`) it waits for running bodies only, returns that status again and keeps norn's memory.
 // Any thread, not inside a task (`NORN_E_WOULD_DEADLOCK`); blocks.
 // The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
 //
@@ -780,8 +783,10 @@ norn_status norn_close(struct norn_runtime *rt);
 // As `norn_close`, with a choice and a limit.
 //
 // `flags`: `NORN_DRAIN` or `NORN_CANCEL` (what has not started fails as cancelled; RUN_ALWAYS tasks
-// run; bodies that still run may submit RUN_ALWAYS tasks only, others get `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it passes, `NORN_E_TIMEOUT` and the runtime stays
-// open but takes no more submissions from outside. Thread rules as `norn_close`.
+// run, but for held ones, which fail with `NORN_E_CLOSED`; bodies that still run may submit RUN_ALWAYS
+// tasks only, others get `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it passes,
+// `NORN_E_TIMEOUT` and the runtime stays open but takes no more submissions from outside; this close does
+// not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
 //
 // # Safety
 // As `norn_close`.
@@ -878,13 +883,15 @@ norn_status norn_declare(struct norn_runtime *rt, const char *name, struct norn_
 // `name` outlives the runtime, `token` is writable.
 norn_status norn_promise(struct norn_runtime *rt, const char *name, struct norn_token *token);
 
-// Completes a promise. Errors: `NORN_E_INVALID` (not a promise), `NORN_E_STATE` (completed before).
+// Completes a promise. Errors: `NORN_E_INVALID` (a live token that is no promise, or `{0}`), `NORN_E_STATE` (a token that
+// has completed before, whatever it was: also by `norn_fail`, a cancel or a close).
 // Any thread, also one that norn has never seen, inside callbacks too, and beside a close; never blocks; not from
 // a signal handler.
 //
 // # Safety
 // Always safe to call; garbage gives a status.
-norn_status norn_fulfill(struct norn_runtime *rt, struct norn_token promise);
+norn_status norn_fulfill(struct norn_runtime *rt,
+                         struct norn_token promise);
 
 // Fails a promise with the application's `code` (not 0) and a `message` (copied; may be NULL). As `norn_fulfill` otherwise.
 //
@@ -897,13 +904,16 @@ norn_status norn_fail(struct norn_runtime *rt,
 
 // Declares that `after` runs only after `before` has completed. `after` is a declared token not yet bound,
 // or a task submitted `NORN_HELD` and not yet started; anything else is `NORN_E_STATE`, every time. A `before` that
-// is complete is satisfied at once; one that failed fails `after` as propagated. An edge that would close a
+// is complete is satisfied at once; one that failed fails `after` as propagated. A declared `after` waits for its
+// task even then: binding it succeeds, and only then it fails (or runs, if the task is `NORN_RUN_ALWAYS`). An edge that would close a
 // cycle is refused with `NORN_E_DEADLOCK`, and the text shows the cycle. `before == after` is `NORN_E_INVALID`.
 // Any thread; never blocks.
 //
 // # Safety
 // Always safe to call; garbage gives a status.
-norn_status norn_edge(struct norn_runtime *rt, struct norn_token before, struct norn_token after);
+norn_status norn_edge(struct norn_runtime *rt,
+                      struct norn_token before,
+                      struct norn_token after);
 
 // Lets a task submitted `NORN_HELD` go. Errors: `NORN_E_STATE` (not held, or started before). Any thread; never blocks.
 //
@@ -970,18 +980,22 @@ norn_status norn_error(struct norn_runtime *rt, struct norn_token token, struct 
 
 // Calls `fn_` once when the token completes, in whatever way, on the norn worker that completed it or (with no
 // workers) inside another norn call; never inside this call, even when the token is complete already. It may
-// submit and fulfil, not await. Any thread; never blocks.
+// submit and fulfil, not wait: an await of a token that is not complete gives `NORN_E_THREAD` there (a limit of 0
+// only looks), a drain or close `NORN_E_WOULD_DEADLOCK`. Any thread; never blocks.
 //
 // # Safety
 // `fn_` may be called with `arg` on another thread until the token completes.
 norn_status norn_on_complete(struct norn_runtime *rt, struct norn_token token, norn_complete_fn fn_, void *arg);
 
 // An eventfd that becomes readable when the token completes, for `poll` and event loops. `fd` receives it;
-// the caller closes it, before or after. Errors: `NORN_E_SYSTEM`. Any thread; never blocks.
+// the caller closes it, before or after. It may become readable a moment after `norn_test` or another thread's await
+// has shown the token complete: poll it, do not take it for the state. Errors: `NORN_E_SYSTEM`. Any thread; never blocks.
 //
 // # Safety
 // `fd` is writable.
-norn_status norn_eventfd(struct norn_runtime *rt, struct norn_token token, int32_t *fd);
+norn_status norn_eventfd(struct norn_runtime *rt,
+                         struct norn_token token,
+                         int32_t *fd);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -5,6 +5,9 @@
 //! the threads that run it, `lower` will hold the device and MPI lowerings,
 //! `observe` explains what is going on, and [`abi`] is the C API over all of it.
 
+#[macro_use]
+mod planted;
+
 pub mod abi;
 pub mod error;
 mod observe;

@@ -27,13 +27,14 @@ step() {
     echo "== $name"
     "$@" 2>&1 | tee "$log"
     status=$?
-    # Lines of cargo test, ctest, tests/docs, tests/models and tests/packaging.
+    # Lines of cargo test, ctest, tests/docs, tests/models, tests/packaging and tests/panics.
     read -r good bad < <(sed -n \
         -e 's/^test result: .*[^0-9]\([0-9][0-9]*\) passed; \([0-9][0-9]*\) failed.*/\1 \2/p' \
         -e 's/^[0-9]*% tests passed, \([0-9][0-9]*\) tests\{0,1\} failed out of \([0-9][0-9]*\)/\2 \1 of/p' \
         -e 's/^docs: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^models: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
-        -e 's/^packaging: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' "$log" |
+        -e 's/^packaging: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
+        -e 's/^panics: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' "$log" |
         awk '{ good += $1 - ($3 == "of" ? $2 : 0); bad += $2 } END { print good + 0, bad + 0 }')
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
         bad=1
@@ -88,6 +89,7 @@ fi
 step build make installed BUILD="$build" || finish
 step examples external examples-c "$build/check/examples"
 step c-tests external tests/c "$build/check/tests-c"
+step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so"
 step cpp-tests external tests/cpp "$build/check/tests-cpp"
 if command -v "${FC:-gfortran}" >/dev/null; then
     step examples-fortran external examples-fortran "$build/check/examples-fortran"

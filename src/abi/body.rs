@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_void};
 
-use super::guard::{guard, not_null, string, write};
+use super::guard::{guard, guard_in_body, not_null, string, write};
 use super::handle;
 use super::status::{NORN_E_UNSUPPORTED, norn_status};
 use super::types::*;
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn norn_self_get(
     self_: *mut norn_self,
     info: *mut norn_self_info,
 ) -> norn_status {
-    guard(|| {
+    guard_in_body(|| {
         let value = handle::body(self_)?.info();
         // SAFETY: passed on from the caller.
         unsafe { write(info, &value) }
@@ -33,7 +33,7 @@ pub unsafe extern "C" fn norn_self_get(
 /// The body no longer touches the memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_self_release(self_: *mut norn_self, data: norn_data) -> norn_status {
-    guard(|| handle::body(self_)?.release(data))
+    guard_in_body(|| handle::body(self_)?.release(data))
 }
 
 /// Sets the text of the failure record and returns `code`, so that a body can end with
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn norn_self_fail(
     code: i32,
     message: *const c_char,
 ) -> i32 {
-    let _ = guard(|| {
+    let _ = guard_in_body(|| {
         // SAFETY: passed on from the caller.
         let message = unsafe { string(message) };
         handle::body(self_)?.set_failure_text(message);
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn norn_self_fail(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_self_hold(self_: *mut norn_self, k: u32) -> norn_status {
-    guard(|| handle::body(self_)?.hold(k))
+    guard_in_body(|| handle::body(self_)?.hold(k))
 }
 
 /// Takes `k` holds off a task, inside its body or after it. Errors: `NORN_E_STATE` (more than it has).
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn norn_unhold(
     token: norn_token,
     k: u32,
 ) -> norn_status {
-    guard(|| handle::waiting(rt)?.unhold(token, k))
+    guard(rt, || handle::waiting(rt)?.unhold(token, k))
 }
 
 /// A leased provider handle (cuBLAS, cuSOLVER) with its stream set. This build has no device part:
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn norn_self_provider(
     kind: i32,
     handle: *mut *mut c_void,
 ) -> norn_status {
-    guard(|| {
+    guard_in_body(|| {
         handle::body(self_)?;
         not_null(handle, "handle")?;
         Err(Error::new(

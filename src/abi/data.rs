@@ -19,7 +19,7 @@ pub unsafe extern "C" fn norn_data_register(
     desc: *const norn_data_desc,
     data: *mut norn_data,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         // SAFETY: passed on from the caller.
         let desc = unsafe { read(desc) }?;
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn norn_data_alloc(
     desc: *const norn_data_desc,
     data: *mut norn_data,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         // SAFETY: passed on from the caller.
         let desc = unsafe { read(desc) }?;
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn norn_data_split(
     count: u64,
     parts: *mut norn_data,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         // SAFETY: passed on from the caller.
         let pieces = unsafe { slice(pieces, count, "pieces") }?;
@@ -92,11 +92,12 @@ pub unsafe extern "C" fn norn_data_split(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_data_join(rt: *mut norn_runtime, data: norn_data) -> norn_status {
-    guard(|| handle::runtime(rt)?.data_join(data))
+    guard(rt, || handle::runtime(rt)?.data_join(data))
 }
 
 /// Gives a datum a new address and length after its last access so far; the caller has moved the contents. Waits as
-/// `norn_data_acquire` does; inside a task that holds it `NORN_E_WOULD_DEADLOCK`. Errors: as `norn_data_register`;
+/// `norn_data_acquire` does; inside a task that holds it `NORN_E_WOULD_DEADLOCK`. Until it returns, submissions, places
+/// and holds on the datum are refused with `NORN_E_STATE`. Errors: as `norn_data_register`;
 /// `NORN_E_STATE` (split, a piece, or norn's own memory). Any thread; blocks.
 ///
 /// # Safety
@@ -108,7 +109,7 @@ pub unsafe extern "C" fn norn_data_rebind(
     ptr: *mut c_void,
     bytes: u64,
 ) -> norn_status {
-    guard(|| handle::waiting(rt)?.data_rebind(data, ptr, bytes))
+    guard(rt, || handle::waiting(rt)?.data_rebind(data, ptr, bytes))
 }
 
 /// Ends a datum after its last access so far, and its pieces with it. Waits for these; inside a task that holds it
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn norn_data_unregister(
     rt: *mut norn_runtime,
     data: norn_data,
 ) -> norn_status {
-    guard(|| handle::waiting(rt)?.data_unregister(data))
+    guard(rt, || handle::waiting(rt)?.data_unregister(data))
 }
 
 /// Lets the calling thread touch data as a task would: takes its places in the timelines now and waits until they are
@@ -141,7 +142,7 @@ pub unsafe extern "C" fn norn_data_acquire(
     timeout_ns: i64,
     hold: *mut norn_token,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::waiting(rt)?;
         // SAFETY: passed on from the caller.
         let accesses = unsafe { slice(accesses, count, "accesses") }?;
@@ -160,7 +161,7 @@ pub unsafe extern "C" fn norn_data_acquire(
 /// The caller no longer touches the memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_data_release(rt: *mut norn_runtime, hold: norn_token) -> norn_status {
-    guard(|| handle::waiting(rt)?.data_release(hold))
+    guard(rt, || handle::waiting(rt)?.data_release(hold))
 }
 
 /// Address and length of a datum; inside a body with a `NORN_REDUCE` access to it, of the private copy. Either
@@ -175,7 +176,7 @@ pub unsafe extern "C" fn norn_data_pointer(
     ptr: *mut *mut c_void,
     bytes: *mut u64,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let (address, length) = handle::runtime(rt)?.data_pointer(data)?;
         if !ptr.is_null() {
             // SAFETY: not NULL, and the caller promises it is writable.
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn norn_reserve(
     count: u64,
     slots: *mut u64,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         // SAFETY: passed on from the caller.
         let accesses = unsafe { slice(accesses, count, "accesses") }?;
@@ -228,5 +229,5 @@ pub unsafe extern "C" fn norn_reserve(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_reserve_abandon(rt: *mut norn_runtime, slot: u64) -> norn_status {
-    guard(|| handle::runtime(rt)?.reserve_abandon(slot))
+    guard(rt, || handle::runtime(rt)?.reserve_abandon(slot))
 }

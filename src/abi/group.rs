@@ -22,7 +22,7 @@ pub unsafe extern "C" fn norn_group_open(
     group: *mut norn_group,
     done: *mut norn_token,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         let group = not_null(group, "group")?;
         let done = not_null(done, "done")?;
@@ -43,5 +43,5 @@ pub unsafe extern "C" fn norn_group_open(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_group_close(rt: *mut norn_runtime, group: norn_group) -> norn_status {
-    guard(|| handle::runtime(rt)?.group_close(group))
+    guard(rt, || handle::runtime(rt)?.group_close(group))
 }

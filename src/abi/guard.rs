@@ -7,9 +7,12 @@ use core::ffi::{CStr, c_char};
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::handle;
 use super::status::{NORN_E_FORKED, NORN_E_INTERNAL, NORN_E_INVALID, NORN_E_VERSION, NORN_OK};
 use super::status::{norn_status, status_text};
+use super::types::norn_runtime;
 use crate::error::{Error, Result};
+use crate::run::defect::{Unsound, panic_text};
 
 thread_local! {
     /// Text of the last error of this thread. Kept until the next error, so that
@@ -17,41 +20,66 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// Runs the body of an exported function and turns its outcome into a status.
+/// Runs the body of an exported function on a runtime and turns its outcome into a status. A panic poisons the
+/// runtime (`run::defect`): it may have left it half changed.
 #[inline(always)]
-pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> norn_status {
+pub(crate) fn guard(rt: *mut norn_runtime, body: impl FnOnce() -> Result<()>) -> norn_status {
     if crate::run::fork::in_forked_child() {
-        return report(&Error::new(
-            NORN_E_FORKED,
-            "this process is a forked child; norn lives in its parent only",
-        ));
+        return report(&forked());
     }
-    guard_without_fork_check(body)
+    caught(body, |text| handle::poison(rt, text))
 }
 
-/// As `guard`, for the few calls that mean something in a forked child too.
+/// As `guard`, for the calls of a running body.
 #[inline(always)]
-pub(crate) fn guard_without_fork_check(body: impl FnOnce() -> Result<()>) -> norn_status {
-    // A closure that panics leaves norn's own state possibly half changed; the
-    // runtime is poisoned by `panicked`, so nothing relies on it afterwards.
+pub(crate) fn guard_in_body(body: impl FnOnce() -> Result<()>) -> norn_status {
+    if crate::run::fork::in_forked_child() {
+        return report(&forked());
+    }
+    caught(body, handle::poison_current)
+}
+
+/// As `guard`, for the few calls that need no runtime and mean something in a forked child too.
+#[inline(always)]
+pub(crate) fn guard_anywhere(body: impl FnOnce() -> Result<()>) -> norn_status {
+    caught(body, |_| ())
+}
+
+#[cold]
+fn forked() -> Error {
+    Error::new(
+        NORN_E_FORKED,
+        "this process is a forked child; norn lives in its parent only",
+    )
+}
+
+#[inline(always)]
+fn caught(body: impl FnOnce() -> Result<()>, poison: impl FnOnce(&str)) -> norn_status {
+    #[cfg(norn_forced_panic)]
+    let body = crate::planted::around(body);
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => NORN_OK,
         Ok(Err(error)) => report(&error),
-        Err(payload) => panicked(payload.as_ref()),
+        Err(payload) => panicked(payload, poison),
     }
 }
 
 #[cold]
-fn panicked(payload: &(dyn core::any::Any + Send)) -> norn_status {
-    let text = payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without text");
-    report(&Error::new(
-        NORN_E_INTERNAL,
-        format!("norn panicked: {text}"),
-    ))
+fn panicked(payload: Box<dyn core::any::Any + Send>, poison: impl FnOnce(&str)) -> norn_status {
+    let status = match (
+        payload.downcast_ref::<Unsound>(),
+        panic_text(payload.as_ref()),
+    ) {
+        (Some(unsound), _) => report(&unsound.0),
+        (None, text) => {
+            let text = format!("norn panicked: {}", text.unwrap_or_default());
+            // Last resort: waking the others may meet the same defect.
+            let _ = catch_unwind(AssertUnwindSafe(|| poison(&text)));
+            report(&Error::new(NORN_E_INTERNAL, text))
+        }
+    };
+    core::mem::forget(payload); // its destructor could panic again
+    status
 }
 
 /// Stores the text for `norn_last_error` and gives the status back.
@@ -257,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_status_and_a_text() {
-        let status = guard(|| panic!("planted {}", 7));
+        let status = guard(core::ptr::null_mut(), || panic!("planted {}", 7));
         assert_eq!(status, NORN_E_INTERNAL);
         assert!(last_text().contains("planted 7"), "{}", last_text());
     }
@@ -271,7 +299,7 @@ mod tests {
         };
         // SAFETY: no strings, no callbacks.
         let rt = unsafe { super::super::handle::open(0, Some(config)) }.unwrap();
-        let status = guard(|| {
+        let status = guard(rt, || {
             super::super::handle::runtime(rt)?.act(|_, _| panic!("planted in the core"));
             Ok(())
         });
@@ -279,7 +307,13 @@ mod tests {
         // SAFETY: the handle is good; nothing else uses it.
         unsafe {
             assert_eq!(super::super::runtime::norn_seal(rt), NORN_E_INTERNAL);
-            assert_eq!(super::super::runtime::norn_close(rt), NORN_OK);
+            assert_eq!(super::super::runtime::norn_close(rt), NORN_E_INTERNAL);
+            assert!(
+                last_text().contains("planted in the core"),
+                "{}",
+                last_text()
+            );
+            assert_eq!(super::super::runtime::norn_close(rt), NORN_E_INVALID);
         }
     }
 

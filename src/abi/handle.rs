@@ -23,6 +23,21 @@ pub(crate) fn waiting(rt: *mut norn_runtime) -> Result<home::Kept> {
     Ok(runtime)
 }
 
+/// Marks the runtime behind a handle as unsound, if there is one.
+pub(crate) fn poison(rt: *mut norn_runtime, text: &str) {
+    if let Ok(runtime) = home::resolve(rt) {
+        runtime.poison(text);
+    }
+}
+
+/// As `poison`, for the runtime of the calling thread's running body.
+pub(crate) fn poison_current(text: &str) {
+    let current = seat::current_body();
+    if !current.is_null() {
+        RunningBody(current).runtime().poison(text);
+    }
+}
+
 /// # Safety
 /// As `norn_open_version`.
 pub(crate) unsafe fn open(

@@ -2,9 +2,7 @@
 
 use core::ffi::{c_char, c_void};
 
-use super::guard::{
-    guard, guard_without_fork_check, last_error, not_null, null, read, string, write,
-};
+use super::guard::{guard, guard_anywhere, last_error, not_null, null, read, string, write};
 use super::handle;
 use super::status::{norn_status, status_name};
 use super::types::*;
@@ -20,7 +18,7 @@ pub unsafe extern "C" fn norn_version(
     minor: *mut i32,
     patch: *mut i32,
 ) -> norn_status {
-    guard_without_fork_check(|| {
+    guard_anywhere(|| {
         for (pointer, value) in [
             (major, NORN_VERSION_MAJOR),
             (minor, NORN_VERSION_MINOR),
@@ -38,14 +36,24 @@ pub unsafe extern "C" fn norn_version(
 /// Name of a status, such as "NORN_E_INVALID". Never NULL; static. Any thread; never blocks.
 #[unsafe(no_mangle)]
 pub extern "C" fn norn_status_name(status: norn_status) -> *const c_char {
-    status_name(status).as_ptr()
+    let mut name = c"".as_ptr();
+    guard_anywhere(|| {
+        name = status_name(status).as_ptr();
+        Ok(())
+    });
+    name
 }
 
 /// Text of the calling thread's last error, "" if there was none. Valid until
 /// that thread's next error. Never NULL. Any thread; never blocks.
 #[unsafe(no_mangle)]
 pub extern "C" fn norn_last_error() -> *const c_char {
-    last_error()
+    let mut text = c"".as_ptr();
+    guard_anywhere(|| {
+        text = last_error();
+        Ok(())
+    });
+    text
 }
 
 /// Opens a runtime: starts its workers and returns at once. Call it through
@@ -65,7 +73,7 @@ pub unsafe extern "C" fn norn_open_version(
     config: *const norn_config,
     rt: *mut *mut norn_runtime,
 ) -> norn_status {
-    guard(|| {
+    guard(core::ptr::null_mut(), || {
         let rt = not_null(rt, "rt")?;
         let config = if config.is_null() {
             None
@@ -87,6 +95,7 @@ pub unsafe extern "C" fn norn_open_version(
 /// `NORN_E_CLOSED` for a task that never ran because of an unserved token; never for what the application
 /// cancelled); the runtime is closed all the same. A hold of `norn_data_acquire` on which no task waits does
 /// not delay it. With `NORN_SHARED`, only the last close closes.
+/// After a defect (`NORN_E_INTERNAL`) it waits for running bodies only, returns that status again and keeps norn's memory.
 /// Any thread, not inside a task (`NORN_E_WOULD_DEADLOCK`); blocks.
 /// The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
 ///
@@ -95,14 +104,16 @@ pub unsafe extern "C" fn norn_open_version(
 /// wait for: `norn_fulfill`, `norn_fail`, `norn_unhold`, `norn_data_release`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_close(rt: *mut norn_runtime) -> norn_status {
-    guard(|| handle::close(rt, NORN_DRAIN, -1))
+    guard(rt, || handle::close(rt, NORN_DRAIN, -1))
 }
 
 /// As `norn_close`, with a choice and a limit.
 ///
 /// `flags`: `NORN_DRAIN` or `NORN_CANCEL` (what has not started fails as cancelled; RUN_ALWAYS tasks
-/// run; bodies that still run may submit RUN_ALWAYS tasks only, others get `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it passes, `NORN_E_TIMEOUT` and the runtime stays
-/// open but takes no more submissions from outside. Thread rules as `norn_close`.
+/// run, but for held ones, which fail with `NORN_E_CLOSED`; bodies that still run may submit RUN_ALWAYS
+/// tasks only, others get `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it passes,
+/// `NORN_E_TIMEOUT` and the runtime stays open but takes no more submissions from outside; this close does
+/// not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
 ///
 /// # Safety
 /// As `norn_close`.
@@ -112,7 +123,7 @@ pub unsafe extern "C" fn norn_close_with(
     flags: u32,
     timeout_ns: i64,
 ) -> norn_status {
-    guard(|| handle::close(rt, flags, timeout_ns))
+    guard(rt, || handle::close(rt, flags, timeout_ns))
 }
 
 /// Waits until everything submitted so far by anyone has completed, children included, and combines
@@ -125,7 +136,7 @@ pub unsafe extern "C" fn norn_close_with(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_drain(rt: *mut norn_runtime, timeout_ns: i64) -> norn_status {
-    guard(|| handle::waiting(rt)?.drain(timeout_ns))
+    guard(rt, || handle::waiting(rt)?.drain(timeout_ns))
 }
 
 /// One bounded pass: delivers completions and messages, and runs a ready body where this thread may
@@ -136,7 +147,7 @@ pub unsafe extern "C" fn norn_drain(rt: *mut norn_runtime, timeout_ns: i64) -> n
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_progress(rt: *mut norn_runtime) -> norn_status {
-    guard(|| handle::runtime(rt)?.progress())
+    guard(rt, || handle::runtime(rt)?.progress())
 }
 
 /// Says that no more submissions, bindings, fulfilments or fillings come from outside tasks. From now on
@@ -147,7 +158,7 @@ pub unsafe extern "C" fn norn_progress(rt: *mut norn_runtime) -> norn_status {
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_seal(rt: *mut norn_runtime) -> norn_status {
-    guard(|| handle::runtime(rt)?.seal())
+    guard(rt, || handle::runtime(rt)?.seal())
 }
 
 /// Counters. Set `stats->struct_size` before (`NORN_RUNTIME_STATS_INIT`). Any thread; never blocks.
@@ -159,7 +170,7 @@ pub unsafe extern "C" fn norn_stats(
     rt: *mut norn_runtime,
     stats: *mut norn_runtime_stats,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let value = handle::runtime(rt)?.stats();
         // SAFETY: passed on from the caller.
         unsafe { write(stats, &value) }
@@ -180,13 +191,15 @@ pub unsafe extern "C" fn norn_dump(
     write_fn: norn_write_fn,
     arg: *mut c_void,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         let write_fn = write_fn.ok_or_else(|| null("write_fn"))?;
         let text = rt.dump(format)?;
         for piece in text.as_bytes().chunks(4096) {
+            plant!("write.call");
             // SAFETY: the caller gave this function for this argument.
             let stop = unsafe { write_fn(arg, piece.as_ptr().cast(), piece.len() as u64) };
+            plant!("write.called");
             if stop != 0 {
                 return Err(crate::error::Error::new(
                     super::status::NORN_E_SYSTEM,
@@ -209,7 +222,7 @@ pub unsafe extern "C" fn norn_intern(
     text: *const c_char,
     name: *mut *const c_char,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         // SAFETY: passed on from the caller.
         let text = unsafe { string(text) }.ok_or_else(|| null("text"))?;

@@ -93,7 +93,8 @@ pub const NORN_E_DEVICE: norn_status = -100;
 // norn itself.
 
 /// A defect in norn was caught at the boundary; the runtime is poisoned and only
-/// `norn_close` remains useful. Please report the text.
+/// `norn_close` remains useful: waits end with this status, eventfds become readable,
+/// nothing more runs or is dropped. Please report the text.
 pub const NORN_E_INTERNAL: norn_status = -120;
 
 /// Every status with its C name and one sentence, in the order of the numbers.

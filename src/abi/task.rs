@@ -31,7 +31,7 @@ pub unsafe extern "C" fn norn_submit(
     task: *const norn_task,
     token_or_null: *mut norn_token,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         // SAFETY: passed on from the caller.
         let token = match unsafe { submit_plain(rt, task) } {
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn norn_submit_many(
     count: u64,
     tokens_or_null: *mut norn_token,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         if count == 0 {
             return Ok(());
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn norn_declare(
     name: *const c_char,
     token: *mut norn_token,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         let token = not_null(token, "token")?;
         let declared = rt.declare(name)?;
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn norn_promise(
     name: *const c_char,
     token: *mut norn_token,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         let token = not_null(token, "token")?;
         let promised = rt.promise(name)?;
@@ -214,7 +214,8 @@ pub unsafe extern "C" fn norn_promise(
     })
 }
 
-/// Completes a promise. Errors: `NORN_E_INVALID` (not a promise), `NORN_E_STATE` (completed before).
+/// Completes a promise. Errors: `NORN_E_INVALID` (a live token that is no promise, or `{0}`), `NORN_E_STATE` (a token that
+/// has completed before, whatever it was: also by `norn_fail`, a cancel or a close).
 /// Any thread, also one that norn has never seen, inside callbacks too, and beside a close; never blocks; not from
 /// a signal handler.
 ///
@@ -222,7 +223,7 @@ pub unsafe extern "C" fn norn_promise(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_fulfill(rt: *mut norn_runtime, promise: norn_token) -> norn_status {
-    guard(|| handle::waiting(rt)?.fulfill(promise))
+    guard(rt, || handle::waiting(rt)?.fulfill(promise))
 }
 
 /// Fails a promise with the application's `code` (not 0) and a `message` (copied; may be NULL). As `norn_fulfill` otherwise.
@@ -236,7 +237,7 @@ pub unsafe extern "C" fn norn_fail(
     code: i32,
     message: *const c_char,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         // SAFETY: passed on from the caller.
         let message = unsafe { string(message) };
         handle::waiting(rt)?.fail_promise(promise, code, message)
@@ -245,7 +246,8 @@ pub unsafe extern "C" fn norn_fail(
 
 /// Declares that `after` runs only after `before` has completed. `after` is a declared token not yet bound,
 /// or a task submitted `NORN_HELD` and not yet started; anything else is `NORN_E_STATE`, every time. A `before` that
-/// is complete is satisfied at once; one that failed fails `after` as propagated. An edge that would close a
+/// is complete is satisfied at once; one that failed fails `after` as propagated. A declared `after` waits for its
+/// task even then: binding it succeeds, and only then it fails (or runs, if the task is `NORN_RUN_ALWAYS`). An edge that would close a
 /// cycle is refused with `NORN_E_DEADLOCK`, and the text shows the cycle. `before == after` is `NORN_E_INVALID`.
 /// Any thread; never blocks.
 ///
@@ -257,7 +259,7 @@ pub unsafe extern "C" fn norn_edge(
     before: norn_token,
     after: norn_token,
 ) -> norn_status {
-    guard(|| handle::runtime(rt)?.edge(before, after))
+    guard(rt, || handle::runtime(rt)?.edge(before, after))
 }
 
 /// Lets a task submitted `NORN_HELD` go. Errors: `NORN_E_STATE` (not held, or started before). Any thread; never blocks.
@@ -266,5 +268,5 @@ pub unsafe extern "C" fn norn_edge(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_start(rt: *mut norn_runtime, token: norn_token) -> norn_status {
-    guard(|| handle::runtime(rt)?.start(token))
+    guard(rt, || handle::runtime(rt)?.start(token))
 }

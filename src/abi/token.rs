@@ -23,7 +23,7 @@ pub unsafe extern "C" fn norn_await(
     token: norn_token,
     timeout_ns: i64,
 ) -> norn_status {
-    guard(|| handle::waiting(rt)?.wait(token, timeout_ns))
+    guard(rt, || handle::waiting(rt)?.wait(token, timeout_ns))
 }
 
 /// Waits until all tokens have completed; zero tokens: at once. Returns how the first failed one in the
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn norn_await_all(
     count: u64,
     timeout_ns: i64,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         // SAFETY: passed on from the caller.
         let tokens = unsafe { slice(tokens, count, "tokens") }?;
         handle::waiting(rt)?.wait_all(tokens, timeout_ns)
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn norn_await_any(
     timeout_ns: i64,
     index: *mut u64,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         // SAFETY: passed on from the caller.
         let tokens = unsafe { slice(tokens, count, "tokens") }?;
         let index = not_null(index, "index")?;
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn norn_test(
     token: norn_token,
     done: *mut i32,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         let done = not_null(done, "done")?;
         let complete = rt.test(token)?;
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn norn_test(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_cancel(rt: *mut norn_runtime, token: norn_token) -> norn_status {
-    guard(|| handle::runtime(rt)?.cancel(token))
+    guard(rt, || handle::runtime(rt)?.cancel(token))
 }
 
 /// The record of a token: how it ended and what failed first. Set `info->struct_size` before
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn norn_error(
     token: norn_token,
     info: *mut norn_error_info,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let record = handle::runtime(rt)?.error_record(token)?;
         // SAFETY: passed on from the caller.
         unsafe { write(info, &record) }
@@ -122,7 +122,8 @@ pub unsafe extern "C" fn norn_error(
 
 /// Calls `fn_` once when the token completes, in whatever way, on the norn worker that completed it or (with no
 /// workers) inside another norn call; never inside this call, even when the token is complete already. It may
-/// submit and fulfil, not await. Any thread; never blocks.
+/// submit and fulfil, not wait: an await of a token that is not complete gives `NORN_E_THREAD` there (a limit of 0
+/// only looks), a drain or close `NORN_E_WOULD_DEADLOCK`. Any thread; never blocks.
 ///
 /// # Safety
 /// `fn_` may be called with `arg` on another thread until the token completes.
@@ -133,14 +134,15 @@ pub unsafe extern "C" fn norn_on_complete(
     fn_: norn_complete_fn,
     arg: *mut c_void,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let fn_ = fn_.ok_or_else(|| null("fn"))?;
         handle::runtime(rt)?.on_complete(token, fn_, arg)
     })
 }
 
 /// An eventfd that becomes readable when the token completes, for `poll` and event loops. `fd` receives it;
-/// the caller closes it, before or after. Errors: `NORN_E_SYSTEM`. Any thread; never blocks.
+/// the caller closes it, before or after. It may become readable a moment after `norn_test` or another thread's await
+/// has shown the token complete: poll it, do not take it for the state. Errors: `NORN_E_SYSTEM`. Any thread; never blocks.
 ///
 /// # Safety
 /// `fd` is writable.
@@ -150,7 +152,7 @@ pub unsafe extern "C" fn norn_eventfd(
     token: norn_token,
     fd: *mut i32,
 ) -> norn_status {
-    guard(|| {
+    guard(rt, || {
         let rt = handle::runtime(rt)?;
         let fd = not_null(fd, "fd")?;
         let opened = rt.event_fd(token)?;

@@ -117,9 +117,11 @@ impl Log {
             Some((sink, arg)) => {
                 let text = CString::new(text.to_string().replace('\0', "?")).unwrap_or_default();
                 let _turn = self.shared.turn.lock();
+                plant!("log.call");
                 // SAFETY: `to_sink` was promised that this call is allowed from
                 // any thread; the text is zero-terminated and outlives the call.
                 unsafe { sink(arg, level as i32, text.as_ptr()) };
+                plant!("log.called");
             }
             None => {
                 let line = stderr_line(level, &text.to_string());

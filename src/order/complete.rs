@@ -105,6 +105,7 @@ impl Graph {
     #[inline(always)]
     pub(crate) fn satisfy(&self, lane: &mut Lane, index: u32, unit: u64) {
         let node = self.nodes.get(index);
+        plant!("complete.satisfy");
         let left = node
             .pending
             .fetch_sub(unit, Ordering::AcqRel)
@@ -137,6 +138,7 @@ impl Graph {
             ending = self.end_domain(lane, node, ending);
         }
         self.release_accesses(lane, index, ending);
+        plant!("complete.accesses_released");
         if has_annex {
             self.end_fills(lane, node, ending);
         }
@@ -164,12 +166,14 @@ impl Graph {
         if destroy != 0 {
             node.destroy.store(0, Ordering::Relaxed);
             let argument = node.argument.load(Ordering::Relaxed) as *mut c_void;
+            plant!("drop.call");
             // SAFETY: the number came from a `norn_drop_fn` at submit, and the application promised that it
             // fits the argument. The node's only owner calls it once.
             unsafe {
                 let destroy: unsafe extern "C" fn(*mut c_void) = core::mem::transmute(destroy);
                 destroy(argument);
             }
+            plant!("drop.called");
         }
     }
 
@@ -262,6 +266,7 @@ impl Graph {
             return ending;
         };
         let data = self.data.lock();
+        plant!("complete.domain_locked");
         // SAFETY: the placing lock is held.
         let Some(mut domain) = unsafe { annex.domain() }.take() else {
             return ending;
@@ -323,12 +328,12 @@ impl Graph {
         // loaded; the head and OBSERVED come out of the swap.
         let next = now.moved_on(cause != 0);
         let taken = Successors(node.successors.swap(next.0, Ordering::AcqRel));
+        plant!("complete.token_moved_on");
         let kept = self.release_links(lane, taken.head(), cause, which);
+        plant!("complete.links_released");
         if taken.is_observed() {
-            let token = Token::new(self.id, index, taken.generation());
-            for observer in self.observers.take(token) {
-                observer.notify();
-            }
+            self.observers
+                .tell(Token::new(self.id, index, taken.generation()));
         }
         kept
     }

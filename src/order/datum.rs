@@ -194,7 +194,7 @@ impl DataTable {
         if datum.ending {
             return Err(Error::new(
                 NORN_E_STATE,
-                format!("{} is being unregistered", datum.label(index)),
+                format!("{} is being unregistered or rebound", datum.label(index)),
             ));
         }
         Ok(index)

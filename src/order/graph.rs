@@ -11,6 +11,7 @@ use crossbeam_utils::CachePadded;
 use super::annex::Annex;
 use super::commute::Commutes;
 use super::datum::DataTable;
+use super::defect::Defect;
 use super::epoch::Epoch;
 use super::failure::{Cause, Failure, Failures, SpreadMap};
 use super::group::Groups;
@@ -53,6 +54,8 @@ pub(crate) struct Graph {
     pub(crate) cancelling: AtomicBool,
     /// COMBINE nodes of closed runs that have not completed; a drain waits for them.
     pub(crate) combining: AtomicU64,
+    /// Whether any of this can be trusted.
+    pub(crate) defect: Defect,
 }
 
 impl Graph {
@@ -78,6 +81,7 @@ impl Graph {
             closing: AtomicBool::new(false),
             cancelling: AtomicBool::new(false),
             combining: AtomicU64::new(0),
+            defect: Defect::default(),
         }
     }
 
@@ -228,6 +232,7 @@ impl Graph {
     pub(crate) fn is_complete(&self, token: Token) -> bool {
         token.is_zero()
             || self.nodes.get(token.index()).load_successors().generation() != token.generation()
+            || self.defect.is_caught()
     }
 
     /// How a complete token failed, if it did.
@@ -246,6 +251,9 @@ impl Graph {
 
     /// Status an await returns for a complete token, and marks its failure as looked at.
     pub(crate) fn outcome(&self, token: Token) -> Result<()> {
+        if self.defect.is_caught() {
+            return Err(self.defect.error());
+        }
         match self.failure_of(token) {
             None => Ok(()),
             Some(failure) => {

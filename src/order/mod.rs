@@ -16,6 +16,7 @@
 //! | `commute`, `reduce`, `early`, `group` | one idea each |
 //! | `cycle` | the exact deadlock search, edges added late |
 //! | `observers` | threads that wait for a token |
+//! | `defect` | whether any of it can still be trusted |
 //! | `body` | start and end of bodies, holds, promises |
 //! | `lane`, `annex`, `graph` | what a thread works with; what few nodes need; the tables |
 
@@ -28,6 +29,7 @@ pub(crate) mod complete;
 pub(crate) mod cycle;
 pub(crate) mod datum;
 pub(crate) mod declare;
+pub(crate) mod defect;
 pub(crate) mod early;
 pub(crate) mod epoch;
 pub(crate) mod failure;

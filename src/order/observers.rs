@@ -92,12 +92,31 @@ impl Observers {
         left
     }
 
-    /// Takes out and returns all observers of a token that has completed. Waits for pins.
-    pub(crate) fn take(&self, token: Token) -> Vec<Arc<dyn Notify>> {
-        self.shard(token)
+    /// Tells all observers of a token that has completed. Waits for pins. Should a panic end it, those not told
+    /// yet are entered again, so that `take_all` finds them.
+    pub(crate) fn tell(&self, token: Token) {
+        let list = self
+            .shard(token)
             .lock()
             .remove(&token.0)
-            .unwrap_or_default()
+            .unwrap_or_default();
+        let mut untold = Untold {
+            observers: self,
+            token,
+            list: list.into_iter(),
+        };
+        for observer in untold.list.by_ref() {
+            observer.notify();
+        }
+    }
+
+    /// Takes out all observers of all tokens.
+    pub(crate) fn take_all(&self) -> Vec<Arc<dyn Notify>> {
+        self.shards
+            .iter()
+            .flat_map(|shard| core::mem::take(&mut *shard.lock()))
+            .flat_map(|(_, observers)| observers)
+            .collect()
     }
 
     /// Bodies that wait without limit for a token.
@@ -112,6 +131,25 @@ impl Observers {
                     .collect()
             })
             .unwrap_or_default()
+    }
+}
+
+/// Observers on their way to be told.
+struct Untold<'a> {
+    observers: &'a Observers,
+    token: Token,
+    list: std::vec::IntoIter<Arc<dyn Notify>>,
+}
+
+impl Drop for Untold<'_> {
+    fn drop(&mut self) {
+        if self.list.len() != 0 {
+            let mut shard = self.observers.shard(self.token).lock();
+            shard
+                .entry(self.token.0)
+                .or_default()
+                .extend(self.list.by_ref());
+        }
     }
 }
 

@@ -252,10 +252,8 @@ impl Graph {
             self.release_links(lane, taken.head(), 0, Links::All);
         }
         if taken.is_observed() {
-            let token = Token::new(self.id, index, taken.generation());
-            for observer in self.observers.take(token) {
-                observer.notify();
-            }
+            self.observers
+                .tell(Token::new(self.id, index, taken.generation()));
         }
         node.state.store(kind::FREE, Ordering::Release);
         if !Node::is_worn_out(taken.generation() + 1) {

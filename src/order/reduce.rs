@@ -45,18 +45,22 @@ impl ReduceRun {
     pub(crate) fn make_copy(&self) -> Box<[u64]> {
         let mut copy = vec![0u64; (self.bytes as usize).div_ceil(8).max(1)].into_boxed_slice();
         if let Some(identity) = self.operation.identity {
+            plant!("identity.call");
             // SAFETY: the copy has room for `bytes` bytes; function and argument
             // are the application's, promised to fit together at register.
             unsafe { identity(copy.as_mut_ptr().cast(), self.bytes, self.operation.arg) };
+            plant!("identity.called");
         }
         copy
     }
 
     fn combine(&self, into: *mut c_void, from: *const c_void) {
         if let Some(combine) = self.operation.combine {
+            plant!("combine.call");
             // SAFETY: both sides have `bytes` bytes, no one else uses them now, and
             // function and argument are the application's, promised at register.
             unsafe { combine(into, from, self.bytes, self.operation.arg) };
+            plant!("combine.called");
         }
     }
 

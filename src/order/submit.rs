@@ -119,6 +119,7 @@ impl Graph {
         } else {
             0
         };
+        plant!("submit.placing_locked");
         self.resolve(&data, lane, parent, accesses)?;
         let done = self.done_if_awaited(group, after);
         if bound.is_some() || done.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
@@ -138,6 +139,7 @@ impl Graph {
         }
         let mut joiner = Joiner::new(self, index);
         let flags = self.take_places(&mut data, lane, &mut joiner, parent)?;
+        plant!("submit.places_taken");
         if bound.is_none() {
             drop(data);
             let state = self.link(lane, &mut joiner, after, flags)?;
@@ -320,6 +322,7 @@ impl Graph {
         if joiner.units != 0 {
             count(&lane.counters.edges, units_to_edges(joiner.units));
         }
+        plant!("submit.linked");
         let phase = usize::from(state & flag::ODD_PHASE != 0);
         count(&lane.counters.submitted[phase], 1);
         if state & flag::CHILD != 0 {

@@ -89,7 +89,7 @@ impl Grant {
         }
     }
 
-    /// As `wait`, until a deadline; None when it passes.
+    /// As `wait`, until a deadline; None when it passes too.
     fn wait_until(&self, deadline: Instant) -> Option<usize> {
         self.expect_here();
         loop {
@@ -97,7 +97,7 @@ impl Grant {
                 return Some(slot);
             }
             let now = Instant::now();
-            if now >= deadline {
+            if now >= deadline || self.state.lock().0 == Granted::Stop {
                 return None;
             }
             crate::sync::thread::park_timeout(deadline - now);
@@ -146,8 +146,14 @@ pub(crate) struct BlockedBodies {
     ready: Mutex<VecDeque<Arc<Grant>>>,
     ready_count: AtomicUsize,
     spares: Mutex<Vec<Arc<Grant>>>,
+    /// Those of all threads of norn's own, wherever they are; a panic may lose one on its way.
+    all_spares: Mutex<Vec<Arc<Grant>>>,
+    /// Those of all bodies in an await, told or not; a panic may lose one on its way here too.
+    waiting: Mutex<Vec<Arc<Grant>>>,
     blocked: AtomicUsize,
     max_threads: usize,
+    /// See `give_up`.
+    given_up: AtomicBool,
 }
 
 impl BlockedBodies {
@@ -156,15 +162,71 @@ impl BlockedBodies {
             ready: Mutex::new(VecDeque::new()),
             ready_count: AtomicUsize::new(0),
             spares: Mutex::new(Vec::new()),
+            all_spares: Mutex::new(Vec::new()),
+            waiting: Mutex::new(Vec::new()),
             blocked: AtomicUsize::new(0),
             max_threads,
+            given_up: AtomicBool::new(false),
         }
     }
 
     pub(super) fn push_ready(&self, grant: Arc<Grant>) {
-        let mut ready = self.ready.lock();
-        ready.push_back(grant);
-        self.ready_count.store(ready.len(), Ordering::SeqCst);
+        {
+            let mut ready = self.ready.lock();
+            plant!("wait.ready_locked");
+            ready.push_back(grant);
+            self.ready_count.store(ready.len(), Ordering::SeqCst);
+        }
+        if self.given_up.load(Ordering::SeqCst) {
+            self.give_up();
+        }
+    }
+
+    /// After a defect: bodies go on without a slot, now and whenever they are told; spares end.
+    pub(crate) fn give_up(&self) {
+        self.given_up.store(true, Ordering::SeqCst);
+        {
+            let mut ready = self.ready.lock();
+            self.ready_count.store(0, Ordering::SeqCst);
+            for grant in ready.drain(..) {
+                grant.give(Granted::Stop);
+            }
+        }
+        for body in self.waiting.lock().iter() {
+            body.give(Granted::Stop);
+        }
+        for spare in self.all_spares.lock().iter() {
+            spare.give(Granted::Stop);
+        }
+        self.stop_spares();
+    }
+
+    /// Enters the grant of a thread that is or will be a spare, before the thread is made.
+    pub(crate) fn add_spare(&self, grant: &Arc<Grant>) {
+        self.all_spares.lock().push(grant.clone());
+        if self.given_up.load(Ordering::SeqCst) {
+            grant.give(Granted::Stop);
+        }
+    }
+
+    /// A body begins to wait for its grant.
+    fn begin_wait(&self, grant: &Arc<Grant>) {
+        self.blocked.fetch_add(1, Ordering::SeqCst);
+        self.waiting.lock().push(grant.clone());
+        if self.given_up.load(Ordering::SeqCst) {
+            grant.give(Granted::Stop);
+        }
+    }
+
+    /// It has the slot.
+    fn end_wait(&self, grant: &Arc<Grant>) {
+        {
+            let mut waiting = self.waiting.lock();
+            if let Some(place) = waiting.iter().rposition(|other| Arc::ptr_eq(other, grant)) {
+                waiting.swap_remove(place);
+            }
+        }
+        self.blocked.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Takes a grant out again; false if a slot was or is being given to it.
@@ -264,10 +326,11 @@ impl Runtime {
         slot: usize,
         deadline: Option<Instant>,
     ) -> Resumed {
-        self.blocked.blocked.fetch_add(1, Ordering::SeqCst);
+        self.blocked.begin_wait(&body.grant);
         let counted = i64::from(self.one_thread);
         self.running.fetch_sub(counted, Ordering::SeqCst);
         spare.give(Granted::Slot(slot));
+        plant!("wait.slot_given");
         let in_time = match deadline {
             None => body.grant.wait(),
             Some(deadline) => body.grant.wait_until(deadline),
@@ -279,7 +342,8 @@ impl Runtime {
                 if gave_up {
                     self.make_ready(body.grant.clone());
                 }
-                // A body's grant is never stopped: a close waits for all bodies first.
+                // A body's grant is stopped only after a defect, when slots mean nothing any more: a close waits
+                // for all bodies first.
                 let slot = body.grant.wait().unwrap_or(slot);
                 if gave_up {
                     Resumed::TimedOut(slot)
@@ -289,7 +353,7 @@ impl Runtime {
             }
         };
         self.running.fetch_add(counted, Ordering::SeqCst);
-        self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
+        self.blocked.end_wait(&body.grant);
         resumed
     }
 
@@ -299,19 +363,19 @@ impl Runtime {
             // No thread may take the place: the slot stays empty meanwhile.
             return wait();
         };
-        self.blocked.blocked.fetch_add(1, Ordering::SeqCst);
+        let grant = Grant::new();
+        self.blocked.begin_wait(&grant);
         let counted = i64::from(self.one_thread);
         self.running.fetch_sub(counted, Ordering::SeqCst);
         seat::stand();
         spare.give(Granted::Slot(slot));
         let result = wait();
-        let grant = Grant::new();
         self.make_ready(grant.clone());
         if let Some(slot) = grant.wait() {
             seat::settle_in(self, slot);
         }
         self.running.fetch_add(counted, Ordering::SeqCst);
-        self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
+        self.blocked.end_wait(&grant);
         result
     }
 
@@ -331,6 +395,7 @@ impl Runtime {
             return None;
         }
         let grant = Grant::new();
+        self.blocked.add_spare(&grant);
         if let Err(error) = self.spawn_spare(made, grant.clone()) {
             self.thread_count.fetch_sub(1, Ordering::SeqCst);
             self.settings.hooks.log.warn(format_args!(

@@ -49,6 +49,9 @@ impl Runtime {
             {
                 Ok(())
             }
+            NORN_PLACE_NUMA if self.callers_run && self.settings.topology.has(place.index) => {
+                Ok(())
+            }
             NORN_PLACE_NUMA => Err(Error::new(
                 NORN_E_INVALID,
                 format!("task.place: no worker is on NUMA node {}", place.index),

@@ -25,6 +25,8 @@ struct State {
     round: u64,
     /// Tasks that must wait until the present gathering has ended.
     deferred: Vec<u32>,
+    /// After a defect nobody waits here any more.
+    given_up: bool,
 }
 
 /// See the module's text.
@@ -56,7 +58,7 @@ impl Gang {
         self.wanted.store(state.wanted, Ordering::SeqCst);
         let round = state.round;
         self.bell.notify_all();
-        while state.round == round {
+        while state.round == round && !state.given_up {
             self.bell.wait(state);
         }
     }
@@ -77,7 +79,7 @@ impl Gang {
     /// gathers meanwhile.
     pub(crate) fn gather_again(&self, others: usize, wake: impl FnOnce()) {
         let mut state = self.state.lock();
-        while state.busy {
+        while state.busy && !state.given_up {
             if state.wanted > 0 {
                 self.lend_locked(&mut state);
             } else {
@@ -97,7 +99,7 @@ impl Gang {
         drop(state);
         wake();
         let mut state = self.state.lock();
-        while state.wanted > 0 {
+        while state.wanted > 0 && !state.given_up {
             self.bell.wait(&mut state);
         }
     }
@@ -128,6 +130,12 @@ impl Gang {
     /// Whether the opener's slot was lent in its absence and is not back yet.
     pub(crate) fn holds_opener(&self) -> bool {
         self.state.lock().opener_lent
+    }
+
+    /// After a defect: lets everybody go who waits here, and keeps nobody from now on.
+    pub(crate) fn give_up(&self) {
+        self.state.lock().given_up = true;
+        self.bell.notify_all();
     }
 
     /// Lets the lent workers go. Returns the tasks that were put aside.

@@ -48,9 +48,11 @@ pub(crate) type TaskEventHook = Callback<
 impl ThreadHook {
     /// This thread begins (`true`) or ends.
     pub(crate) fn call(&self, index: i32, begin: bool) {
+        plant!("thread.call");
         // SAFETY: the application gave the function for this argument and for
         // calls from norn's threads, at open.
         unsafe { (self.function)(self.arg, index, i32::from(begin)) };
+        plant!("thread.called");
     }
 }
 
@@ -81,9 +83,11 @@ impl Hooks {
     /// Hands the record of a first cause to the application, if it wants it.
     pub(crate) fn failed(&self, info: &norn_error_info) {
         if let Some(hook) = self.failure {
+            plant!("failure.call");
             // SAFETY: given at open for this argument and for calls from any
             // thread; the record outlives the call.
             unsafe { (hook.function)(hook.arg, info) };
+            plant!("failure.called");
         }
     }
 
@@ -98,8 +102,10 @@ impl Hooks {
         begin: bool,
     ) {
         if let Some(hook) = self.task_event {
+            plant!("task_event.call");
             // SAFETY: given at open for this argument and for calls from any thread.
             unsafe { (hook.function)(hook.arg, token, name, worker, i32::from(begin)) };
+            plant!("task_event.called");
         }
     }
 }

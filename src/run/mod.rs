@@ -26,6 +26,7 @@ pub(crate) mod calls;
 mod cgroup;
 pub(crate) mod config;
 mod cpuset;
+pub(crate) mod defect;
 mod environment;
 pub(crate) mod fork;
 pub(crate) mod gang;

@@ -18,11 +18,13 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use core::cell::Cell;
 use std::time::{Duration, Instant};
 
+use parking_lot::MutexGuard;
+
 use super::config::Settings;
 use super::home;
 use super::runtime::Runtime;
 use super::seat;
-use super::wait::{Goal, Watching, deadline_of};
+use super::wait::{Goal, Watching, deadline_of, timed_out};
 use super::{asymmetric, environment, fork};
 use crate::abi::status::{
     NORN_E_CLOSED, NORN_E_INVALID, NORN_E_STATE, NORN_E_TIMEOUT, NORN_E_VERSION,
@@ -30,6 +32,9 @@ use crate::abi::status::{
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::order::node::flag;
+
+/// The lock of `home::SHARED`.
+type SharedGuard = MutexGuard<'static, Option<(usize, usize)>>;
 
 /// Opens a runtime.
 ///
@@ -99,7 +104,9 @@ fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
         seat::settle_in(opened, 0);
         opened.leave_slot_idle();
     }
+    plant!("open.started");
     let handle = home::enter(reservation.number, runtime);
+    plant!("open.entered");
     opened.settings.hooks.log.info(format_args!(
         "opened: {}",
         opened.settings.decisions.join("; ")
@@ -113,6 +120,7 @@ pub(super) fn equip(opened: &Runtime) -> Result<()> {
         // SAFETY: no thread sits in the slot yet.
         unsafe { *place.lane.get() = opened.home.take_lane(slot as i32) };
     }
+    plant!("open.lanes_taken");
     opened.start_workers()?;
     opened.start_watchdog()
 }
@@ -147,24 +155,35 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
         *opens -= 1;
         return Ok(());
     }
+    if runtime.graph().defect.is_caught() {
+        return close_defective(runtime, shared, timeout_ns);
+    }
     let Some(_closing) = runtime.draining.try_lock() else {
         return Err(Error::new(
             NORN_E_STATE,
             "another thread closes or drains the runtime",
         ));
     };
-    runtime.finish_work(flags, deadline_of(timeout_ns))?;
+    let deadline = deadline_of(timeout_ns);
+    runtime.finish_work(flags, deadline)?;
+    if runtime.graph().defect.is_caught() {
+        drop(_closing);
+        return close_defective(runtime, shared, timeout_ns);
+    }
     if let Some(shared) = &mut shared {
         **shared = None;
     }
+    plant!("close.work_over");
     runtime.stop_watchdog();
     runtime.stop_threads();
+    plant!("close.threads_ended");
     let unseen = runtime.graph().failures.first_unseen();
     runtime.act(|graph, lane| graph.remove_all_data(lane));
     if seat::slot_in(runtime).is_some() {
         seat::stand();
     }
     home::leave(runtime.number);
+    plant!("close.left");
     // A drain that queued behind this close goes on, and finds nothing left.
     drop(_closing);
     // Waits that the close has ended may still be on their way out.
@@ -188,6 +207,29 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
             ))
         }
     }
+}
+
+/// The rest of a close after a defect. Waits as long as a drain or close is still on its way out.
+fn close_defective(
+    runtime: &'static Runtime,
+    mut shared: Option<SharedGuard>,
+    timeout_ns: i64,
+) -> Result<()> {
+    let deadline = deadline_of(timeout_ns);
+    let closing = match deadline {
+        None => Some(runtime.draining.lock()),
+        Some(deadline) => runtime.draining.try_lock_until(deadline),
+    };
+    let Some(_closing) = closing else {
+        return Err(timed_out());
+    };
+    let closed = runtime.close_unsound(deadline);
+    if let Some(shared) = &mut shared
+        && !matches!(&closed, Err(error) if error.status() == NORN_E_TIMEOUT)
+    {
+        **shared = None;
+    }
+    closed
 }
 
 impl Runtime {
@@ -222,7 +264,11 @@ impl Runtime {
         // Then the phase is flipped, and what was submitted until now is alone in its own.
         let flipped = Cell::new(None);
         let _watching = Watching::new(self, true);
+        plant!("drain.watching");
         let combined = || {
+            if self.graph().defect.is_caught() {
+                return true;
+            }
             if flipped.get().is_none() {
                 let phase = self.graph().phase.load(Ordering::SeqCst) & 1;
                 if self.live_in_phase(phase as usize ^ 1) != 0 {
@@ -256,7 +302,7 @@ impl Runtime {
             }
         }
         self.home.let_changes_end();
-        Ok(())
+        self.check_sound()
     }
 
     /// Whether a reduction is still being combined.
@@ -276,7 +322,10 @@ impl Runtime {
             self.act(|graph, lane| graph.cancel_all(lane, flag::RUN_ALWAYS));
         }
         let _watching = Watching::new(self, true);
-        let over = || self.live_tasks() == 0 && !self.combining() && self.blocked.count() == 0;
+        let over = || {
+            graph.defect.is_caught()
+                || (self.live_tasks() == 0 && !self.combining() && self.blocked.count() == 0)
+        };
         loop {
             let quiet = || over() || (self.is_quiescent() && !self.is_somebody_inside());
             let goal = Goal {
@@ -287,6 +336,9 @@ impl Runtime {
             if let Err(error) = waited {
                 graph.closing.store(false, Ordering::SeqCst);
                 return Err(error);
+            }
+            if graph.defect.is_caught() {
+                return Ok(());
             }
             if !self.stays(&quiet) {
                 continue;
@@ -324,7 +376,7 @@ impl Runtime {
     }
 
     /// A body runs on a thread that sits in no slot (OPENER tasks, one-thread modes).
-    fn is_somebody_inside(&self) -> bool {
+    pub(crate) fn is_somebody_inside(&self) -> bool {
         self.running.load(Ordering::SeqCst) > 0
     }
 
@@ -355,7 +407,10 @@ impl Runtime {
         }
         let mut watching = Watching::new(self, true);
         watching.watch();
-        while self.live_tasks() > room && self.workers_are_busy() {
+        while self.live_tasks() > room
+            && self.workers_are_busy()
+            && !self.graph().defect.is_caught()
+        {
             crate::sync::thread::park_timeout(Duration::from_millis(1));
         }
     }

@@ -14,12 +14,18 @@ use super::wait::{Goal, Watching, park_until, timed_out};
 use crate::error::Result;
 
 impl Runtime {
-    /// Runs an OPENER task on the opener, which sits in no slot.
+    /// Runs an OPENER task on the opener, in the slot it sits in, if any.
     pub(crate) fn run_opener_task(&self, node: u32) {
+        let slot = seat::slot_in(self);
+        // In no slot: that all workers sleep says nothing of this body.
+        let counted = i64::from(slot.is_none());
+        self.running.fetch_add(counted, Ordering::SeqCst);
         let before = self.graph().nodes.get(node).load_state();
         if self.begin(node, before) == crate::order::body::Begin::Run {
-            self.run_body(seat::slot_in(self), node, 0);
+            self.run_body(slot, node, 0);
         }
+        self.running.fetch_sub(counted, Ordering::SeqCst);
+        self.wake_watchers();
     }
 
     /// The opener works, in a slot that it keeps between its waits.
@@ -108,13 +114,17 @@ impl Runtime {
         };
         if waits_for_slot && !self.blocked.withdraw(&grant) {
             // A slot is on its way and must not be lost.
-            let slot = loop {
+            loop {
                 match grant.take() {
-                    Some(slot) => break slot,
+                    Some(slot) => {
+                        seat::settle_in(self, slot);
+                        break;
+                    }
+                    // After a defect none comes.
+                    None if self.graph().defect.is_caught() => break,
                     None => crate::sync::thread::park_timeout(Duration::from_millis(1)),
                 }
-            };
-            seat::settle_in(self, slot);
+            }
         }
         self.leave_slot_idle();
         waited

@@ -10,7 +10,7 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 
 use super::queues::FAIR_EVERY;
-use super::runtime::{PoisonOnPanic, Runtime};
+use super::runtime::{MarkOnPanic, Runtime};
 use super::seat;
 use crate::abi::types::*;
 use crate::order::lane::{Lane, count};
@@ -34,11 +34,17 @@ impl Runtime {
         let slot = seat::slot_in(self);
         // SAFETY: this thread's, and no call around this one uses it.
         let lane = unsafe { self.free_lane(slot)?.as_mut() };
-        let bomb = PoisonOnPanic(self);
+        // A thread in a slot is seen to be awake; another one must be seen to be at work until the task is queued.
+        let changes = u64::from(slot.is_none());
+        count(&lane.counters.changes, changes);
+        let bomb = MarkOnPanic(self);
         let body = self.body();
         let submitted = self.graph().submit_plain(lane, body, task, accesses, after);
         core::mem::forget(bomb);
-        let Submitted { token, runnable } = submitted?;
+        let Some(Submitted { token, runnable }) = submitted else {
+            count(&lane.counters.changes, changes);
+            return None;
+        };
         match runnable {
             Some(node) => {
                 lane.schedules = lane.schedules.wrapping_add(1);
@@ -53,8 +59,17 @@ impl Runtime {
                 self.sleep.work_added();
             }
             None if lane.ripple.arrivals.is_empty() => {}
-            None => self.act(|_, _| ()),
+            None => {
+                // Doomed by a predecessor: its destructor, which may call norn, gets another lane.
+                lane.busy = true;
+                self.graph().settle(lane);
+                lane.busy = false;
+                if !lane.ripple.runnable.is_empty() {
+                    self.schedule(lane, slot);
+                }
+            }
         }
+        count(&lane.counters.changes, changes);
         if slot.is_none() {
             self.wake_watchers_of_change();
         }
@@ -149,7 +164,10 @@ impl Runtime {
         }
         let slot = seat::slot_in(self);
         match self.free_lane(slot) {
-            Some(lane) if self.graph().ended_plain(entry, state) => {
+            // After a defect the general way refuses.
+            Some(lane)
+                if self.graph().ended_plain(entry, state) && !self.graph().defect.is_caught() =>
+            {
                 // SAFETY: this thread's, and no call around this one uses it.
                 let lane = unsafe { &mut *lane.as_ptr() };
                 self.complete_plain_task(lane, slot, node, entry, state)
@@ -173,7 +191,7 @@ impl Runtime {
         let graph = self.graph();
         lane.busy = true;
         count(&lane.counters.changes, 1);
-        let bomb = PoisonOnPanic(self);
+        let bomb = MarkOnPanic(self);
         graph.complete_plain(lane, node, entry, state);
         let mut next = None;
         let mut pushed = false;
@@ -192,14 +210,14 @@ impl Runtime {
             graph.settle(lane);
         }
         core::mem::forget(bomb);
-        count(&lane.counters.changes, 1);
-        lane.busy = false;
         if pushed {
             self.sleep.work_added();
         }
         if !lane.ripple.runnable.is_empty() {
             self.schedule(lane, slot);
         }
+        count(&lane.counters.changes, 1);
+        lane.busy = false;
         if !lane.ripple.new_causes.is_empty() {
             self.tell_failures(core::mem::take(&mut lane.ripple.new_causes));
         }

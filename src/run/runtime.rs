@@ -19,7 +19,7 @@ use super::seat;
 use super::serial::SerialQueue;
 use super::sleep::Sleep;
 use super::thread::{FloatingPoint, Thread};
-use crate::abi::status::{NORN_E_INTERNAL, NORN_E_WOULD_DEADLOCK};
+use crate::abi::status::NORN_E_WOULD_DEADLOCK;
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::order::graph::Graph;
@@ -65,12 +65,12 @@ pub(crate) struct Runtime {
     pub(crate) opener_idle: AtomicBool,
     /// Waits in progress, which a close lets end before it frees the runtime.
     pub(crate) waits: AtomicUsize,
-    /// Bodies being run at this moment, blocked ones not counted.
+    /// Bodies being run at this moment in the one-thread modes or outside of all slots, blocked ones not counted.
     pub(crate) running: CachePadded<AtomicI64>,
     /// One drain at a time flips the phase.
     pub(crate) draining: Mutex<()>,
-    /// A defect was caught; see `poison`.
-    pub(crate) poisoned: AtomicBool,
+    /// Threads of norn's own that have not ended.
+    pub(crate) living_threads: AtomicUsize,
     /// The task whose wait for its start is being timed (one in 64), and since when.
     pub(crate) sampled_node: CachePadded<AtomicU32>,
     pub(crate) sampled_since: CachePadded<AtomicI64>,
@@ -130,7 +130,7 @@ impl Runtime {
             waits: AtomicUsize::new(0),
             running: CachePadded::new(AtomicI64::new(0)),
             draining: Mutex::new(()),
-            poisoned: AtomicBool::new(false),
+            living_threads: AtomicUsize::new(0),
             sampled_node: CachePadded::new(AtomicU32::new(0)),
             sampled_since: CachePadded::new(AtomicI64::new(0)),
             opened: Instant::now(),
@@ -147,6 +147,9 @@ impl Runtime {
     /// Changes the graph with this thread's lane, draws the consequences, and schedules what may run.
     #[inline]
     pub(crate) fn act<R>(&self, change: impl FnOnce(&Graph, &mut Lane) -> R) -> R {
+        if self.graph().defect.is_caught() {
+            self.leave_unsound();
+        }
         let slot = seat::slot_in(self);
         let lane = match slot {
             // SAFETY: the lane cell belongs to the thread that sits in the slot, which is this one.
@@ -185,9 +188,12 @@ impl Runtime {
     ) -> R {
         lane.busy = true;
         count(&lane.counters.changes, 1);
-        let bomb = PoisonOnPanic(self);
+        let bomb = MarkOnPanic(self);
+        plant!("change.begin");
         let result = change(self.graph(), lane);
+        plant!("change.made");
         self.graph().settle(lane);
+        plant!("change.settled");
         core::mem::forget(bomb);
         // Still a part of the change: who lets changes end finds the tasks in their queues.
         if !lane.ripple.runnable.is_empty() {
@@ -218,6 +224,7 @@ impl Runtime {
     #[inline]
     pub(crate) fn schedule(&self, lane: &mut Lane, slot: Option<usize>) {
         let mut runnable = core::mem::take(&mut lane.ripple.runnable);
+        plant!("schedule");
         lane.schedules = lane.schedules.wrapping_add(1);
         if lane.schedules.is_multiple_of(64) {
             self.sample_from_here(runnable[0]);
@@ -238,6 +245,7 @@ impl Runtime {
             }
         }
         lane.ripple.runnable = runnable;
+        plant!("scheduled");
         self.sleep.work_added();
     }
 
@@ -354,8 +362,8 @@ impl Runtime {
     /// Refuses to go on after a defect.
     #[inline(always)]
     pub(crate) fn check_sound(&self) -> Result<()> {
-        if self.poisoned.load(Ordering::Relaxed) {
-            return Err(unsound());
+        if self.graph().defect.is_caught() {
+            return Err(self.graph().defect.error());
         }
         Ok(())
     }
@@ -376,20 +384,12 @@ impl Runtime {
     }
 }
 
-/// Marks the runtime as poisoned when a change to the graph is left by a panic.
-pub(crate) struct PoisonOnPanic<'a>(pub(crate) &'a Runtime);
+/// Marks the graph as half changed when a change is left by a panic, before anybody else takes the locks that the
+/// panic has let go. Whoever catches it wakes the others.
+pub(crate) struct MarkOnPanic<'a>(pub(crate) &'a Runtime);
 
-impl Drop for PoisonOnPanic<'_> {
+impl Drop for MarkOnPanic<'_> {
     fn drop(&mut self) {
-        self.0.poisoned.store(true, Ordering::Relaxed);
-        self.0.wake_watchers();
+        self.0.graph().defect.mark();
     }
-}
-
-#[cold]
-fn unsound() -> Error {
-    Error::new(
-        NORN_E_INTERNAL,
-        "a defect in norn was caught before; only norn_close remains useful",
-    )
 }

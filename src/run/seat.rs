@@ -75,12 +75,18 @@ pub(crate) fn sit(runtime: &Runtime, slot: usize) -> SavedSeat {
     SavedSeat(SEAT.replace(Seat { runtime, slot }))
 }
 
-/// The seat a thread had before.
+/// The seat a thread had before, and has again when this is dropped (by a panic too).
 pub(crate) struct SavedSeat(Seat);
+
+impl Drop for SavedSeat {
+    fn drop(&mut self) {
+        SEAT.set(self.0);
+    }
+}
 
 /// Back to what the thread was before.
 pub(crate) fn restore(saved: SavedSeat) {
-    SEAT.set(saved.0);
+    drop(saved);
 }
 
 /// Another runtime in whose slot this thread sits, with the slot.
@@ -105,13 +111,28 @@ pub(crate) fn body_in(runtime: &Runtime) -> u32 {
     }
 }
 
+/// The body around the present one, which this thread is in again when this is dropped (by a panic too).
+struct OuterBody(*const Body);
+
+impl Drop for OuterBody {
+    fn drop(&mut self) {
+        BODY.set(self.0);
+    }
+}
+
+struct OuterCallback(bool);
+
+impl Drop for OuterCallback {
+    fn drop(&mut self) {
+        IN_CALLBACK.set(self.0);
+    }
+}
+
 /// Runs a callback of the application that belongs to no body and must not wait.
 pub(crate) fn outside_bodies(call: impl FnOnce()) {
-    let body = BODY.replace(core::ptr::null());
-    let inside = IN_CALLBACK.replace(true);
+    let _body = OuterBody(BODY.replace(core::ptr::null()));
+    let _callback = OuterCallback(IN_CALLBACK.replace(true));
     call();
-    IN_CALLBACK.set(inside);
-    BODY.set(body);
 }
 
 /// Whether this thread is inside such a callback.
@@ -148,10 +169,9 @@ pub(crate) fn as_body<R>(
         lent,
         outer: BODY.get(),
     };
+    let _outer = OuterBody(body.outer);
     BODY.set(&raw const body);
-    let result = call(&body);
-    BODY.set(body.outer);
-    result
+    call(&body)
 }
 
 /// The lane this thread has of its own in `runtime`, made when first needed. None while the thread ends.

@@ -26,7 +26,9 @@ impl Runtime {
         let graph = self.graph();
         graph.sealed.load(Ordering::SeqCst)
             && !graph.closing.load(Ordering::SeqCst)
-            && self.stays(&|| self.is_quiescent() && !self.somebody_holds())
+            && self.stays(&|| {
+                self.is_quiescent() && !self.is_somebody_inside() && !self.somebody_holds()
+            })
     }
 
     /// Whether something holds, and not only because a thread without a slot is in the middle of a change: it has
@@ -47,8 +49,10 @@ impl Runtime {
             return false;
         }
         if self.callers_run {
-            // This thread sits in the only slot, or nobody does.
-            return seat::slot_in(self).is_some() || !self.caller_seat.lock().taken;
+            // This thread sits in the only slot, or who sits there found nothing and sleeps, or nobody sits.
+            return seat::slot_in(self).is_some()
+                || self.sleep.sleeping() > 0
+                || !self.caller_seat.lock().taken;
         }
         self.workers_sleep()
     }
@@ -182,6 +186,7 @@ impl Runtime {
             floating_point: self.floating_point,
             thread_hook: None,
             index: -1,
+            on_defect: Some(self.defect_teller()),
         };
         let thread = spawn(spec, move || carried.get().watch(period))?;
         *self.watchdog.lock() = Some(thread);

@@ -15,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use super::cpuset::CpuSet;
+use super::defect::panic_text;
 use super::hooks::ThreadHook;
 use crate::abi::status::{NORN_E_RESOURCE, NORN_E_SYSTEM};
 use crate::error::{Error, Result};
@@ -25,6 +26,9 @@ const GUARD_BYTES: usize = 64 * 1024;
 
 /// Longest thread name the kernel keeps.
 const NAME_BYTES: usize = 15;
+
+/// Told of the text of a panic.
+pub(crate) type DefectTeller = Box<dyn Fn(&str) + Send>;
 
 /// What a new thread is like.
 pub(crate) struct ThreadSpec {
@@ -40,6 +44,8 @@ pub(crate) struct ThreadSpec {
     pub thread_hook: Option<ThreadHook>,
     /// Its number, for the hook.
     pub index: i32,
+    /// Told, on the thread, of a panic that ended it.
+    pub on_defect: Option<DefectTeller>,
 }
 
 /// A running thread. Join it; one that is dropped instead goes on by itself.
@@ -104,6 +110,7 @@ struct Start<F> {
     floating_point: FloatingPoint,
     thread_hook: Option<ThreadHook>,
     index: i32,
+    on_defect: Option<DefectTeller>,
     body: F,
 }
 
@@ -116,8 +123,8 @@ pub(crate) fn spawn<F: FnOnce() + Send + 'static>(_: ThreadSpec, body: F) -> Res
 
 /// Starts a thread that runs `body` between the two calls of the hook.
 ///
-/// A panic of `body` ends the thread, not the process: it is reported on
-/// standard error and the hook still sees the end. Errors: `NORN_E_RESOURCE`
+/// A panic of `body` ends the thread, not the process: `on_defect` is told, or
+/// standard error, and the hook still sees the end. Errors: `NORN_E_RESOURCE`
 /// when the system has no room for a thread, `NORN_E_SYSTEM` otherwise.
 #[cfg(not(shuttle))]
 pub(crate) fn spawn<F: FnOnce() + Send + 'static>(spec: ThreadSpec, body: F) -> Result<Thread> {
@@ -134,6 +141,7 @@ pub(crate) fn spawn<F: FnOnce() + Send + 'static>(spec: ThreadSpec, body: F) -> 
         floating_point: spec.floating_point,
         thread_hook: spec.thread_hook,
         index: spec.index,
+        on_defect: spec.on_defect,
         body,
     }));
     let mut handle = MaybeUninit::uninit();
@@ -175,26 +183,35 @@ extern "C" fn run<F: FnOnce() + Send + 'static>(start: *mut c_void) -> *mut c_vo
         // Only where attributes cannot bind; the creator's mask is the fallback.
         let _ = cpus.apply_to_current_thread();
     }
-    if let Some(hook) = start.thread_hook {
-        hook.call(start.index, true);
-    }
-    // The body's state goes away with it, or is shared and guarded by whoever
-    // wrote the body.
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(start.body)) {
-        let text = payload
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("a panic without text");
-        eprintln!(
-            "norn: error: thread {} ended by a defect in norn: {text}",
-            start.name.to_string_lossy()
-        );
-        std::mem::forget(payload); // its destructor could panic again
-    }
-    if let Some(hook) = start.thread_hook {
-        hook.call(start.index, false);
-    }
+    // What the steps leave goes away with them, or is shared and guarded by
+    // whoever wrote them.
+    let survive = |step: &mut dyn FnMut()| {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(step)) {
+            if let Some(text) = panic_text(payload.as_ref()) {
+                match &start.on_defect {
+                    Some(tell) => tell(text),
+                    None => eprintln!(
+                        "norn: error: thread {} ended by a defect in norn: {text}",
+                        start.name.to_string_lossy()
+                    ),
+                }
+            }
+            std::mem::forget(payload); // its destructor could panic again
+        }
+    };
+    let told = |begin: bool| {
+        if let Some(hook) = start.thread_hook {
+            survive(&mut || hook.call(start.index, begin));
+        }
+    };
+    told(true);
+    let mut body = Some(start.body);
+    survive(&mut || {
+        if let Some(body) = body.take() {
+            body();
+        }
+    });
+    told(false);
     ptr::null_mut()
 }
 

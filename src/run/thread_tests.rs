@@ -11,6 +11,7 @@ fn spec(name: &str) -> ThreadSpec {
         floating_point: FloatingPoint::of_this_thread(),
         thread_hook: None,
         index: 0,
+        on_defect: None,
     }
 }
 

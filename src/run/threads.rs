@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::blocked::Grant;
 use super::runtime::Runtime;
-use super::thread::{ThreadSpec, spawn};
+use super::thread::{DefectTeller, ThreadSpec, spawn};
 use crate::error::Result;
 use crate::order::body::Begin;
 
@@ -32,7 +32,22 @@ impl Carried {
     }
 }
 
+/// Counts a thread until it has ended, by a panic or otherwise, or could not be made.
+struct Life(Carried);
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.0.get().living_threads.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Runtime {
+    /// For a thread to tell of the panic that ends it.
+    pub(crate) fn defect_teller(&self) -> DefectTeller {
+        let carried = Carried(self);
+        Box::new(move |text| carried.get().poison(text))
+    }
+
     /// Starts the workers. With `NORN_CALLER_WORKS` the opener takes the first slot.
     pub(crate) fn start_workers(&self) -> Result<()> {
         if self.callers_run {
@@ -41,7 +56,9 @@ impl Runtime {
         let first = usize::from(self.settings.caller_works);
         for slot in first..self.queues.slots.len() {
             self.thread_count.fetch_add(1, Ordering::SeqCst);
-            self.spawn_thread(format!("norn:w{slot}"), slot, Some(slot), Grant::new())?;
+            let grant = Grant::new();
+            self.blocked.add_spare(&grant);
+            self.spawn_thread(format!("norn:w{slot}"), slot, Some(slot), grant)?;
         }
         Ok(())
     }
@@ -69,12 +86,16 @@ impl Runtime {
             floating_point: self.floating_point,
             thread_hook: self.settings.hooks.thread,
             index: index as i32,
+            on_defect: Some(self.defect_teller()),
         };
         let carried = Carried(self);
+        self.living_threads.fetch_add(1, Ordering::SeqCst);
+        let life = Life(carried);
         let thread = spawn(spec, move || {
-            let runtime = carried.get();
+            let runtime = life.0.get();
             THREAD_OF.set(runtime);
             runtime.thread_life(slot, grant);
+            drop(life);
         })?;
         self.threads.lock().push(thread);
         Ok(())

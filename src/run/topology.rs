@@ -83,6 +83,11 @@ impl Topology {
         self.nodes.iter().map(|node| node.cores.len()).sum()
     }
 
+    /// Whether the operating system's node `number` has a usable CPU.
+    pub(crate) fn has(&self, number: i32) -> bool {
+        self.nodes.iter().any(|node| node.number == number)
+    }
+
     /// NUMA nodes with at least one usable CPU.
     pub(crate) fn nodes(&self) -> usize {
         self.nodes.len()

@@ -158,6 +158,7 @@ impl Runtime {
     /// Sits down if nobody does; otherwise this thread is told when the seat is free.
     pub(crate) fn take_caller_seat(&self) -> bool {
         let mut seat = self.caller_seat.lock();
+        plant!("wait.seat_locked");
         if seat.taken || self.opener_needs_seat(&seat) {
             let me = crate::sync::thread::current();
             if !seat.waiting.iter().any(|thread| thread.id() == me.id()) {

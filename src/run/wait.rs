@@ -5,6 +5,7 @@
 //! (`NORN_CALLER_WORKS`), or OPENER tasks on the opener. Otherwise it parks. A body
 //! that waits gives up its slot (`blocked`).
 
+use crate::sync::atomic::AtomicBool;
 use crate::sync::thread::Thread as StdThread;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,6 +62,44 @@ impl Notify for Waker {
 
     fn waiting_body(&self) -> u32 {
         self.body
+    }
+}
+
+/// A body that waits in no slot. It counts as running again from the moment it is told, not only when its thread
+/// wakes: in between, nobody may take the runtime for quiescent.
+struct PlainBody {
+    runtime: *const Runtime,
+    waker: Waker,
+    counted: AtomicBool,
+}
+
+// SAFETY: the runtime outlives its bodies: a close waits for them.
+unsafe impl Send for PlainBody {}
+// SAFETY: as above.
+unsafe impl Sync for PlainBody {}
+
+impl PlainBody {
+    /// Counts it as running, once.
+    fn count(&self) {
+        // SAFETY: called by the waiting body, and by who changes the graph of the runtime.
+        let runtime = unsafe { &*self.runtime };
+        // First up, then down again if that was one too many: never too few.
+        runtime.running.fetch_add(1, Ordering::SeqCst);
+        if self.counted.swap(true, Ordering::SeqCst) {
+            runtime.running.fetch_sub(1, Ordering::SeqCst);
+            runtime.wake_watchers();
+        }
+    }
+}
+
+impl Notify for PlainBody {
+    fn notify(&self) {
+        self.count();
+        self.waker.notify();
+    }
+
+    fn waiting_body(&self) -> u32 {
+        self.waker.waiting_body()
     }
 }
 
@@ -191,6 +230,7 @@ impl Runtime {
         }
         let waker = Waker::of_this_thread(0);
         self.observe(tokens, &waker);
+        plant!("wait.observing");
         let goal = Goal {
             reached: done,
             dear: tokens.len() > 1,
@@ -252,6 +292,7 @@ impl Runtime {
             let observer: Arc<dyn Notify> = blocked.clone();
             node.set(waits);
             self.observe(tokens, &observer);
+            plant!("wait.body_observing");
             // From here the token may complete and make this body ready at any time.
             let refused = self.refuse_await(body, tokens, untimed).err();
             if (refused.is_some() || done()) && blocked.claim() {
@@ -312,9 +353,21 @@ impl Runtime {
         deadline: Option<Instant>,
         done: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let waker = Waker::of_this_thread(if untimed { body } else { 0 });
-        self.observe(tokens, &waker);
+        let waiting = Arc::new(PlainBody {
+            runtime: self,
+            waker: Waker {
+                thread: crate::sync::thread::current(),
+                body: if untimed { body } else { 0 },
+            },
+            counted: AtomicBool::new(false),
+        });
+        let observer: Arc<dyn Notify> = waiting.clone();
+        // Unparked after a defect.
+        let _watching = Watching::new(self, false);
+        self.observe(tokens, &observer);
         let refused = self.refuse_await(body, tokens, untimed);
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        self.wake_watchers();
         let waited = loop {
             if refused.is_err() && !done() {
                 break refused;
@@ -326,7 +379,8 @@ impl Runtime {
                 break if done() { Ok(()) } else { Err(timed_out()) };
             }
         };
-        self.leave_all(tokens, &waker);
+        waiting.count();
+        self.leave_all(tokens, &observer);
         waited
     }
 

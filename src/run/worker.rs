@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::runtime::Runtime;
 use super::seat;
+use super::wait::park_until;
 use crate::abi::types::*;
 use crate::order::body::Begin;
 use crate::order::lane::{Lane, count};
@@ -72,13 +73,14 @@ impl Runtime {
         self.queues.take(slot, self.lane(slot))
     }
 
-    /// What comes from outside is delivered when nothing is runnable, one at a time.
+    /// What comes from outside is delivered when nothing is runnable, one at a time. Tasks for the opener count only
+    /// while it can come and run them: it may be inside a body that waits for this very delivery.
     fn next_serial_task(&self) -> Option<u32> {
         loop {
             if let Some(node) = self.serial.take(self.is_opener()) {
                 return Some(node);
             }
-            if !self.serial.is_empty() || !self.deliver_external() {
+            if self.opener_needs_seat(&self.caller_seat.lock()) || !self.deliver_external() {
                 return None;
             }
         }
@@ -117,6 +119,7 @@ impl Runtime {
         // A few searchers are enough: they wake the others when there is more than they can take. Each further one
         // would only disturb whoever makes tasks runnable by looking.
         let crowded = self.sleep.begin_search() >= (self.queues.slots.len() / 4).max(1);
+        plant!("worker.search");
         // Nothing to do here may be the end that somebody waits for.
         self.wake_watchers();
         if hasty {
@@ -149,22 +152,13 @@ impl Runtime {
             }
         }
         if !found {
-            self.sleep.sleep(slot, reason, || match deadline {
-                None => {
-                    if self.last_one_asleep() {
-                        self.wake_watchers();
-                    }
-                    crate::sync::thread::park();
-                    done()
+            let mut told = false;
+            self.sleep.sleep(slot, reason, || {
+                // Once: this thread may be a watcher itself, and would wake itself for ever.
+                if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
+                    self.wake_watchers();
                 }
-                Some(deadline) => {
-                    let now = Instant::now();
-                    if now >= deadline {
-                        return true;
-                    }
-                    crate::sync::thread::park_timeout(deadline - now);
-                    done() || Instant::now() >= deadline
-                }
+                !park_until(deadline) || done()
             });
         }
         self.sleep.end_search(|| self.queues.has_shared_work());
@@ -293,6 +287,7 @@ impl Runtime {
         let run = entry.run.load(Ordering::Relaxed);
         let argument = entry.argument.load(Ordering::Relaxed) as *mut c_void;
         seat::as_body(self, node, lent, |body| {
+            plant!("body.call");
             // SAFETY: the number came from a `norn_task_fn` at submit, and the application promised that body
             // and argument fit and may be used on this thread.
             let code = unsafe {
@@ -300,6 +295,7 @@ impl Runtime {
                     core::mem::transmute(run);
                 run((&raw const *body).cast_mut().cast(), argument)
             };
+            plant!("body.called");
             if hooked {
                 self.settings
                     .hooks
@@ -341,8 +337,10 @@ impl Runtime {
             if let Some(call) = call {
                 // It counts as a body: it may submit and fulfil, and an await in it is an await in a task.
                 seat::as_body(self, node, 0, |_| {
+                    plant!("on_complete.call");
                     // SAFETY: the application gave this function for this argument to norn_on_complete.
                     unsafe { call(argument, subject.into(), status) };
+                    plant!("on_complete.called");
                 });
             }
         }

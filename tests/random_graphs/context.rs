@@ -319,11 +319,6 @@ impl Context {
         ] {
             flags |= if set { flag } else { 0 };
         }
-        // With no workers there is no worker on a NUMA node, and norn says so.
-        let kind = match plan.place.0 {
-            NORN_PLACE_NUMA if self.setup.workers == 0 => NORN_PLACE_ANY,
-            kind => kind,
-        };
         let index = match plan.place {
             (NORN_PLACE_CPU, index) if self.setup.workers > 0 && index >= 0 => {
                 index % self.setup.workers
@@ -350,7 +345,10 @@ impl Context {
             } else {
                 0
             },
-            place: norn_place { kind, index },
+            place: norn_place {
+                kind: plan.place.0,
+                index,
+            },
             stream: std::ptr::null_mut(),
             group: norn_group {
                 id: plan

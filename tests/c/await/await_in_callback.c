@@ -7,9 +7,15 @@ static atomic_int called;
 static void callback(void *arg, norn_token token, norn_status status) {
     (void)arg;
     (void)status;
-    CHECK_ERROR(norn_await(rt, never, FOREVER));
-    CHECK_ERROR(norn_drain(rt, FOREVER));
-    CHECK_ERROR(norn_close(rt));
+    uint64_t index = 0;
+    CHECK_STATUS(norn_await(rt, never, FOREVER), NORN_E_THREAD);
+    CHECK_STATUS(norn_await(rt, never, SECOND), NORN_E_THREAD);
+    CHECK_STATUS(norn_await_all(rt, &never, 1, FOREVER), NORN_E_THREAD);
+    CHECK_STATUS(norn_await_any(rt, &never, 1, FOREVER, &index), NORN_E_THREAD);
+    CHECK_STATUS(norn_await(rt, never, 0), NORN_E_TIMEOUT); /* looking */
+    CHECK_OK(norn_await(rt, token, FOREVER));               /* complete: nothing to wait for */
+    CHECK_STATUS(norn_drain(rt, FOREVER), NORN_E_WOULD_DEADLOCK);
+    CHECK_STATUS(norn_close(rt), NORN_E_WOULD_DEADLOCK);
     CHECK(is_done(rt, token)); /* looking is allowed */
     atomic_store(&called, 1);
 }
