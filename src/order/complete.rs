@@ -437,9 +437,10 @@ impl Graph {
         if let Some(ended) = ended
             && self.nodes.get(ended.done).set(flag::STARTED) & flag::STARTED == 0
         {
-            // A group that was cancelled or closed itself is its own first cause.
-            let own =
-                ended.cause != 0 && self.failures.cause(ended.cause).token.index() == ended.done;
+            // A group that was cancelled or closed itself is its own first cause. (An older failure may have been
+            // of the same slot.)
+            let done = self.nodes.get(ended.done).token(self.id, ended.done);
+            let own = ended.cause != 0 && self.failures.cause(ended.cause).token == done;
             let ending = if own {
                 Ending::Failed(ended.cause)
             } else {
