@@ -25,7 +25,7 @@ class slot {
     using stored = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T> *, std::remove_cv_t<T>>;
 
 public:
-    slot() noexcept {}
+    explicit slot(std::uint32_t shares = 1) noexcept : shares_(shares) {}
     slot(const slot &) = delete;
     slot &operator=(const slot &) = delete;
 
@@ -57,7 +57,8 @@ public:
 
     void share() noexcept { shares_.fetch_add(1, std::memory_order_relaxed); }
     void unshare() noexcept {
-        if (shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+        // The only share is this one: nobody else can make another.
+        if (shares_.load(std::memory_order_acquire) == 1 || shares_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
 protected:
@@ -66,7 +67,7 @@ protected:
     }
 
 private:
-    std::atomic<std::uint32_t> shares_{1};
+    std::atomic<std::uint32_t> shares_;
     bool full_ = false;
     union {
         stored value_;
