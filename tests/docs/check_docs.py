@@ -12,7 +12,8 @@
    "exit=N" in the fence expects another exit status. A ```fortran block with a "program" is treated the same, where
    there is a Fortran compiler.
 3. The table of variables in README.md equals the table in src/run/environment.rs.
-4. The programs in README.md are the files that tools/readme_programs.py names, the one in docs/optional.md is
+4. The programs in README.md are the files that tools/readme_programs.py names, the first in docs/cpp.md is
+   examples-c/cpp/hello.cpp, the one in docs/optional.md is
    examples-c/optional.c; README's CMake project and its pkg-config line build hello.c, where cmake and pkg-config are
    installed. docs/fortran.md begins with examples-fortran/hello.f90, which its lines build too, and shows what
    heat2d.f90 changes.
@@ -270,6 +271,9 @@ def check_shown_programs():
     shown = [text for words, _, text in fences(ROOT / "docs/optional.md") if words[:1] == ["c"]]
     check((ROOT / "examples-c/optional.c").read_text(encoding="utf-8") in shown,
           "docs/optional.md: its program is not examples-c/optional.c, byte for byte")
+    shown = [text for words, _, text in fences(ROOT / "docs/cpp.md") if words[:1] == ["cpp"]]
+    check(shown[:1] == [(ROOT / "examples-c/cpp/hello.cpp").read_text(encoding="utf-8")],
+          "docs/cpp.md: its first program is not examples-c/cpp/hello.cpp, byte for byte")
 
 
 def check_fortran_page(page):
@@ -373,6 +377,7 @@ def main():
         check_programs(pages, runner, options.only)
         if not options.only:
             check_build_lines(readme, "examples-c/hello.c", "cc", runner)
+            check_build_lines(ROOT / "docs/cpp.md", "examples-c/cpp/hello.cpp", "c++", runner)
             if runner.fortran:
                 check_build_lines(ROOT / "docs/fortran.md", "examples-fortran/hello.f90", "gfortran", runner)
     if not options.only:
