@@ -438,7 +438,8 @@ typedef int32_t (*norn_task_fn)(struct norn_self *self_, void *arg);
 typedef int32_t (*norn_enqueue_fn)(struct norn_self *self_, void *stream, void *arg);
 
 // Destroys the argument of a task: once, after completion and before the token shows complete,
-// on the thread that completed it. Must not call norn, except `norn_last_error` and `norn_status_name`.
+// on the thread that completed it, inside the norn call or between two bodies there. May call what never waits
+// (submit, fulfil, fail, cancel, unhold, closing a group), not await, drain, acquire, unregister or close.
 typedef void (*norn_drop_fn)(void *arg);
 
 // A task. Fill it from `NORN_TASK_INIT`. Exactly one of `run` and `enqueue` is set.
@@ -790,9 +791,7 @@ norn_status norn_close(struct norn_runtime *rt);
 //
 // # Safety
 // As `norn_close`.
-norn_status norn_close_with(struct norn_runtime *rt,
-                            uint32_t flags,
-                            int64_t timeout_ns);
+norn_status norn_close_with(struct norn_runtime *rt, uint32_t flags, int64_t timeout_ns);
 
 // Waits until everything submitted so far by anyone has completed, children included, and combines
 // open reductions. `timeout_ns`: negative: no limit; 0: only looks. Failures are not reported here.

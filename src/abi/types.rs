@@ -115,7 +115,8 @@ pub type norn_enqueue_fn = Option<
     unsafe extern "C" fn(self_: *mut norn_self, stream: *mut c_void, arg: *mut c_void) -> i32,
 >;
 /// Destroys the argument of a task: once, after completion and before the token shows complete,
-/// on the thread that completed it. Must not call norn, except `norn_last_error` and `norn_status_name`.
+/// on the thread that completed it, inside the norn call or between two bodies there. May call what never waits
+/// (submit, fulfil, fail, cancel, unhold, closing a group), not await, drain, acquire, unregister or close.
 pub type norn_drop_fn = Option<unsafe extern "C" fn(arg: *mut c_void)>;
 
 /// Starts only after `norn_start`; until then `norn_edge` may add predecessors.
