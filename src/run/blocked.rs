@@ -147,6 +147,8 @@ pub(crate) struct BlockedBodies {
     ready_count: AtomicUsize,
     spares: Mutex<Vec<Arc<Grant>>>,
     blocked: AtomicUsize,
+    /// Of these, bodies whose wait ends without this graph: it has a limit, or is for another runtime.
+    limited: AtomicUsize,
     max_threads: usize,
 }
 
@@ -157,6 +159,7 @@ impl BlockedBodies {
             ready_count: AtomicUsize::new(0),
             spares: Mutex::new(Vec::new()),
             blocked: AtomicUsize::new(0),
+            limited: AtomicUsize::new(0),
             max_threads,
         }
     }
@@ -180,6 +183,11 @@ impl BlockedBodies {
     #[inline(always)]
     pub(crate) fn any_ready(&self) -> bool {
         self.ready_count.load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether a blocked body may go on although nothing in this graph does.
+    pub(crate) fn any_limited(&self) -> bool {
+        self.limited.load(Ordering::SeqCst) != 0
     }
 
     /// Cheap form of `any_ready` for the worker's loop.
@@ -265,6 +273,8 @@ impl Runtime {
         deadline: Option<Instant>,
     ) -> Resumed {
         self.blocked.blocked.fetch_add(1, Ordering::SeqCst);
+        let limited = usize::from(deadline.is_some());
+        self.blocked.limited.fetch_add(limited, Ordering::SeqCst);
         let counted = i64::from(self.one_thread);
         self.running.fetch_sub(counted, Ordering::SeqCst);
         spare.give(Granted::Slot(slot));
@@ -289,6 +299,7 @@ impl Runtime {
             }
         };
         self.running.fetch_add(counted, Ordering::SeqCst);
+        self.blocked.limited.fetch_sub(limited, Ordering::SeqCst);
         self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
         resumed
     }
@@ -300,6 +311,7 @@ impl Runtime {
             return wait();
         };
         self.blocked.blocked.fetch_add(1, Ordering::SeqCst);
+        self.blocked.limited.fetch_add(1, Ordering::SeqCst);
         let counted = i64::from(self.one_thread);
         self.running.fetch_sub(counted, Ordering::SeqCst);
         seat::stand();
@@ -311,6 +323,7 @@ impl Runtime {
             seat::settle_in(self, slot);
         }
         self.running.fetch_add(counted, Ordering::SeqCst);
+        self.blocked.limited.fetch_sub(1, Ordering::SeqCst);
         self.blocked.blocked.fetch_sub(1, Ordering::SeqCst);
         result
     }

@@ -26,7 +26,9 @@ impl Runtime {
         let graph = self.graph();
         graph.sealed.load(Ordering::SeqCst)
             && !graph.closing.load(Ordering::SeqCst)
-            && self.stays(&|| self.is_quiescent() && !self.somebody_holds())
+            && self.stays(&|| {
+                self.is_quiescent() && !self.blocked.any_limited() && !self.somebody_holds()
+            })
     }
 
     /// Whether something holds, and not only because a thread without a slot is in the middle of a change: it has
