@@ -304,6 +304,16 @@ impl Graph {
         if let Some(place) = places.iter().find(arrives_late) {
             return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(*place)));
         }
+        // A bound token may have edges already: to what waits for the end of a place that the task fills.
+        let bound = late
+            .iter()
+            .find(|index| self.nodes.get(**index).kind() != kind::GROUP);
+        if let (Some(bound), false) = (bound, places.is_empty()) {
+            let behind = self.cone(&places);
+            if behind.contains(*bound) {
+                return Err(self.cycle_error(NORN_E_DEADLOCK, &behind.path(*bound)));
+            }
+        }
         self.grow(&mut cone, &places);
         if at_opener {
             let occupies = |index: &&u32| self.nodes.get(**index).has(flag::ON_OPENER);
