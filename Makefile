@@ -4,6 +4,7 @@
 #   make check     everything that must hold; ends with "N passed, N failed"
 #   make bench     norn beside other task runtimes, about 20 minutes; QUICK=1 for three; STAGES="table metg" for some
 #   make models    the lock-free protocols under loom and shuttle, and the defects they catch
+#   make soak      looks for rare failures for SECONDS=600; FULL=1 for the C tests at full size too
 #   make install   PREFIX (/usr/local), DESTDIR
 #   make header notice abi      refresh include/*.h, NOTICE, the recorded ABI
 #   make format lint dist clean
@@ -14,7 +15,7 @@ ifneq ($(shell command -v ninja),)
 export CMAKE_GENERATOR ?= Ninja
 endif
 
-.PHONY: build installed demo check bench models header notice abi format lint install dist clean
+.PHONY: build installed demo check bench models soak header notice abi format lint install dist clean
 
 build:
 	cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
@@ -74,12 +75,9 @@ bench: installed
 # The distribution's matplotlib belongs to its own interpreter, which need not be the first on PATH.
 bench_python = $$(/usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 
-# The soak test comes with its script.
-ifneq ($(wildcard tests/soak/run.sh),)
-.PHONY: soak
+# Rare failures: the fuzzer, random graphs, misuse and sanitizers for so many seconds.
 soak: installed
-	tests/soak/run.sh $(abspath $(BUILD)/prefix)
-endif
+	SECONDS_GIVEN=$(or $(SECONDS),600) tests/soak/run.sh $(abspath $(BUILD)/prefix)
 
 clean:
 	rm -rf $(BUILD) target

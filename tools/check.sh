@@ -33,6 +33,8 @@ step() {
         -e 's/^[0-9]*% tests passed, \([0-9][0-9]*\) tests\{0,1\} failed out of \([0-9][0-9]*\)/\2 \1 of/p' \
         -e 's/^docs: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^models: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
+        -e 's/^sanitizers: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
+        -e 's/^fuzz: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^packaging: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^panics: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' "$log" |
         awk '{ good += $1 - ($3 == "of" ? $2 : 0); bad += $2 } END { print good + 0, bad + 0 }')
@@ -75,6 +77,13 @@ oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 rustup run "$oldest" cargo --version >/dev/null 2>&1 || oldest=$oldest.0 # rustup knows it by either name
 oldest_rust() { rustup run "$oldest" cargo check --locked --target-dir target/oldest; }
 
+# Random inputs for the model of the fuzzer, which `make soak` drives by coverage.
+fuzz_inputs() {
+    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_TARGET_DIR=target/fuzz \
+        cargo run --manifest-path tests/fuzz/Cargo.toml --release --locked --no-default-features --bin replay -- \
+        --seeds 0 2000
+}
+
 step setup tools/setup.sh || finish
 step format cargo fmt --check
 step clippy cargo clippy --all-targets --locked -- -D warnings
@@ -98,5 +107,11 @@ else
     echo "== examples-fortran, fortran-tests left out: there is no Fortran compiler"
 fi
 step docs python3 -B tests/docs/check_docs.py --prefix "$build/prefix"
+step fuzz fuzz_inputs
+if reason=$(tests/sanitizers/run.sh --missing); then
+    step sanitizers tests/sanitizers/run.sh "$build"
+else
+    echo "== sanitizers left out: $reason"
+fi
 step packaging tests/packaging/run.sh "$build" "$build/prefix"
 finish

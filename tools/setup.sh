@@ -3,7 +3,7 @@
 # root with apt-get; elsewhere it says what is missing and stops.
 set -eu
 
-packages="gcc g++ gfortran clang cmake make ninja-build pkg-config binutils libopenblas-dev liblapacke-dev abigail-tools dpkg-dev file python3 git"
+packages="gcc g++ gfortran clang llvm cmake make ninja-build pkg-config binutils libopenblas-dev liblapacke-dev abigail-tools dpkg-dev file python3 git"
 
 if command -v dpkg-query >/dev/null; then
     missing=
@@ -49,3 +49,10 @@ for component in rustfmt clippy; do
     fi
     rustup component add "$component"
 done
+# The sanitizers need Rust's nightly with the source of its library; without it they are left out.
+if command -v rustup >/dev/null; then
+    library=$(rustup run nightly rustc --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library
+    [ -e "$library/Cargo.lock" ] ||
+        rustup toolchain install nightly --profile minimal --component rust-src ||
+        echo "setup: without Rust's nightly the sanitizers are left out"
+fi

@@ -161,25 +161,27 @@ impl Graph {
     fn consumers(&self, first: LinkId, same: impl Fn() -> bool, into: &mut Vec<u32>) -> bool {
         let mut link = first;
         while link != LinkId::NONE {
-            let (next, consumer) = match link.place() {
-                LinkPlace::Slot { consumer, slot } => (
-                    self.nodes.get(consumer).slots[slot]
-                        .next
-                        .load(Ordering::Acquire),
-                    consumer,
-                ),
+            let (next, consumer, bits) = match link.place() {
+                LinkPlace::Slot { consumer, slot } => {
+                    let slot = &self.nodes.get(consumer).slots[slot];
+                    let next = slot.next.load(Ordering::Acquire);
+                    (next, consumer, slot.meta.load(Ordering::Acquire))
+                }
                 LinkPlace::Record(index) => {
                     let record = self.links.get(index);
-                    (
-                        record.next.load(Ordering::Acquire),
-                        record.consumer.load(Ordering::Acquire),
-                    )
+                    let next = record.next.load(Ordering::Acquire);
+                    let consumer = record.consumer.load(Ordering::Acquire);
+                    (next, consumer, record.meta.load(Ordering::Acquire))
                 }
             };
             if !same() {
                 return false;
             }
-            into.push(self.who_waits(consumer));
+            // A cancelled task keeps its places in order; for its explicit predecessors it waits no more.
+            let over = self.nodes.get(consumer).has(flag::CANCELLED);
+            if bits & meta::EXPLICIT == 0 || !over {
+                into.push(self.who_waits(consumer));
+            }
             link = LinkId(next);
         }
         true
@@ -303,6 +305,16 @@ impl Graph {
         let arrives_late = |place: &&u32| cone.contains(**place) && self.filler(**place) == 0;
         if let Some(place) = places.iter().find(arrives_late) {
             return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(*place)));
+        }
+        // A bound token may have edges already: to what waits for the end of a place that the task fills.
+        let bound = late
+            .iter()
+            .find(|index| self.nodes.get(**index).kind() != kind::GROUP);
+        if let (Some(bound), false) = (bound, places.is_empty()) {
+            let behind = self.cone(&places);
+            if behind.contains(*bound) {
+                return Err(self.cycle_error(NORN_E_DEADLOCK, &behind.path(*bound)));
+            }
         }
         self.grow(&mut cone, &places);
         if at_opener {

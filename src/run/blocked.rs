@@ -151,6 +151,8 @@ pub(crate) struct BlockedBodies {
     /// Those of all bodies in an await, told or not; a panic may lose one on its way here too.
     waiting: Mutex<Vec<Arc<Grant>>>,
     blocked: AtomicUsize,
+    /// Of these, bodies whose wait ends without this graph: it has a limit, or is for another runtime.
+    limited: AtomicUsize,
     max_threads: usize,
     /// See `give_up`.
     given_up: AtomicBool,
@@ -165,6 +167,7 @@ impl BlockedBodies {
             all_spares: Mutex::new(Vec::new()),
             waiting: Mutex::new(Vec::new()),
             blocked: AtomicUsize::new(0),
+            limited: AtomicUsize::new(0),
             max_threads,
             given_up: AtomicBool::new(false),
         }
@@ -242,6 +245,11 @@ impl BlockedBodies {
     #[inline(always)]
     pub(crate) fn any_ready(&self) -> bool {
         self.ready_count.load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether a blocked body may go on although nothing in this graph does.
+    pub(crate) fn any_limited(&self) -> bool {
+        self.limited.load(Ordering::SeqCst) != 0
     }
 
     /// Cheap form of `any_ready` for the worker's loop.
@@ -327,6 +335,8 @@ impl Runtime {
         deadline: Option<Instant>,
     ) -> Resumed {
         self.blocked.begin_wait(&body.grant);
+        let limited = usize::from(deadline.is_some());
+        self.blocked.limited.fetch_add(limited, Ordering::SeqCst);
         let counted = i64::from(self.one_thread);
         self.running.fetch_sub(counted, Ordering::SeqCst);
         spare.give(Granted::Slot(slot));
@@ -353,6 +363,7 @@ impl Runtime {
             }
         };
         self.running.fetch_add(counted, Ordering::SeqCst);
+        self.blocked.limited.fetch_sub(limited, Ordering::SeqCst);
         self.blocked.end_wait(&body.grant);
         resumed
     }
@@ -365,6 +376,7 @@ impl Runtime {
         };
         let grant = Grant::new();
         self.blocked.begin_wait(&grant);
+        self.blocked.limited.fetch_add(1, Ordering::SeqCst);
         let counted = i64::from(self.one_thread);
         self.running.fetch_sub(counted, Ordering::SeqCst);
         seat::stand();
@@ -375,6 +387,7 @@ impl Runtime {
             seat::settle_in(self, slot);
         }
         self.running.fetch_add(counted, Ordering::SeqCst);
+        self.blocked.limited.fetch_sub(1, Ordering::SeqCst);
         self.blocked.end_wait(&grant);
         result
     }

@@ -350,8 +350,12 @@ impl Runtime {
             if over() {
                 return Ok(());
             }
-            let rests =
-                || self.is_quiescent() && !self.is_somebody_inside() && !self.somebody_holds();
+            let rests = || {
+                self.is_quiescent()
+                    && !self.is_somebody_inside()
+                    && !self.blocked.any_limited()
+                    && !self.somebody_holds()
+            };
             if self.stays(&rests) {
                 // What is left waits for itself (a cycle closed through timed waits, say): nobody can end it but us,
                 // and a RUN_ALWAYS task cannot run in a cycle.
@@ -361,8 +365,9 @@ impl Runtime {
                     continue;
                 }
             }
-            // Quiet, yet something lives: bodies that have ended and wait for holds, which only somebody
-            // outside can take off. Their memory is in use until then, so there is nothing to do but wait.
+            // Quiet, yet something lives: bodies in a wait with a limit, and bodies that have ended and wait for
+            // holds, which only somebody outside can take off. Their memory is in use until then, so there is
+            // nothing to do but wait.
             self.settings.hooks.log.debug("closing: waiting for holds");
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 graph.closing.store(false, Ordering::SeqCst);

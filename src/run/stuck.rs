@@ -27,7 +27,10 @@ impl Runtime {
         graph.sealed.load(Ordering::SeqCst)
             && !graph.closing.load(Ordering::SeqCst)
             && self.stays(&|| {
-                self.is_quiescent() && !self.is_somebody_inside() && !self.somebody_holds()
+                self.is_quiescent()
+                    && !self.is_somebody_inside()
+                    && !self.blocked.any_limited()
+                    && !self.somebody_holds()
             })
     }
 

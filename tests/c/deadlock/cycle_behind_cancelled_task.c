@@ -26,12 +26,34 @@ static void refused(int32_t mode, uint32_t flags) {
     CHECK(status == (flags != 0 ? NORN_OK : NORN_E_PROPAGATED));
 }
 
+/* For its explicit predecessors a cancelled task waits no more, so nothing behind it does. */
+static void accepted(void) {
+    norn_data data = pure_name(rt, "data");
+    norn_token late = declared(rt, "late"), gate = promised(rt, "gate");
+    submit_on_after(rt, body_nothing, NULL, norn_read(data), gate);
+    norn_task task = task_of(body_must_not_run, NULL);
+    norn_access update = norn_update(data), write = norn_write(data);
+    task.accesses = &update;
+    task.access_count = 1;
+    task.after = &late;
+    task.after_count = 1;
+    CHECK_OK(norn_cancel(rt, submit(rt, &task)));
+    task = task_of(body_nothing, NULL);
+    task.as = late;
+    task.accesses = &write;
+    task.access_count = 1;
+    CHECK_OK(norn_submit(rt, &task, NULL));
+    CHECK_OK(norn_fulfill(rt, gate));
+    CHECK_OK(norn_await(rt, late, FOREVER));
+}
+
 int main(void) {
     rt = open_plain();
     for (int32_t mode = NORN_READ; mode <= NORN_COMMUTE; mode++) {
         refused(mode, 0);
         refused(mode, NORN_RUN_ALWAYS);
     }
+    accepted();
     CHECK_OK(norn_close(rt));
     return 0;
 }

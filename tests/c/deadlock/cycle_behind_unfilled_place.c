@@ -32,6 +32,25 @@ static void refused(int32_t mode, int abandoned) {
     if (!abandoned) CHECK_OK(norn_reserve_abandon(rt, slot));
 }
 
+/* The token has an edge from what waits for the place. */
+static void refused_by_an_edge(void) {
+    norn_token late = declared(rt, "late");
+    norn_access place = norn_read(data);
+    CHECK_OK(norn_reserve(rt, &place, 1, &place.slot));
+    norn_token behind = submit_on(rt, body_nothing, NULL, norn_update(data));
+    CHECK_OK(norn_edge(rt, behind, late));
+    norn_task task = task_of(body_nothing, NULL);
+    task.as = late;
+    task.accesses = &place;
+    task.access_count = 1;
+    CHECK_STATUS(norn_submit(rt, &task, NULL), NORN_E_DEADLOCK);
+    CHECK_SAYS("late");
+    CHECK_OK(norn_reserve_abandon(rt, place.slot));
+    task.access_count = 0;
+    CHECK_OK(norn_submit(rt, &task, NULL));
+    CHECK_OK(norn_await(rt, late, FOREVER));
+}
+
 /* The place of a held task is no cycle: what comes behind it waits for nothing of its own. */
 static void accepted(void) {
     norn_token late = declared(rt, "late");
@@ -56,6 +75,7 @@ int main(void) {
         refused(NORN_READ_WRITE, abandoned);
         refused(NORN_COMMUTE, abandoned);
     }
+    refused_by_an_edge();
     accepted();
     CHECK_OK(norn_close(rt));
     return 0;

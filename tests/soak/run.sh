@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# Looks for rare failures for as long as it is given, and says what it covered: the coverage-guided fuzzer, the
+# random graphs with fresh seeds, the misuse test, and the sanitizers with what `make check` leaves out.
+#
+#   run.sh PREFIX              PREFIX: where norn is installed
+#
+#   SECONDS_GIVEN=n            how long (make soak SECONDS=n; default 600)
+#   SEED=n                     first seed of the random graphs (default: the time)
+#   FULL=1                     also the C tests at their full sizes (10^7 tasks; an hour or more, not counted)
+#
+# Half of the time is the fuzzer's, a quarter the random graphs', a quarter the sanitizers'; building comes on top.
+# What fails is kept and printed with the command that repeats it.
+set -u -o pipefail
+cd "$(dirname "$0")/../.." || exit 1
+prefix=${1:?PREFIX}
+given=${SECONDS_GIVEN:-600}
+seed=${SEED:-$(date +%s)}
+out=$PWD/build/soak
+corpus=$out/corpus
+mkdir -p "$corpus" "$out/found"
+unset MAKEFLAGS MFLAGS MAKELEVEL NORN_MODE NORN_WORKERS
+export PATH=$PWD/.cache/tools/bin:$PATH
+
+failed=
+report() { # PART STATUS TEXT
+    [ "$2" -eq 0 ] || failed="$failed $1"
+    echo "soak: $1: $3" | tee -a "$out/summary"
+}
+: >"$out/summary"
+
+misuse() {
+    local status=0 variant runs=0
+    cmake -S tests/c -B "$out/tests-c" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" >"$out/tests-c.log" 2>&1 &&
+        cmake --build "$out/tests-c" --parallel 2 >>"$out/tests-c.log" 2>&1 || { report misuse 1 "not built; $out/tests-c.log"; return; }
+    for variant in async:0 async:1 async:2 async:8 sync:1 shuffle:1; do
+        NORN_MODE=${variant%:*} NORN_WORKERS=${variant#*:} timeout 120 "$out/tests-c/abi.misuse" >>"$out/misuse.log" 2>&1 ||
+            { status=1 && echo "misuse failed: NORN_MODE=${variant%:*} NORN_WORKERS=${variant#*:} $out/tests-c/abi.misuse"; }
+        runs=$((runs + 1))
+    done
+    report misuse $status "every call wrongly, in $runs settings"
+}
+
+graphs() { # SECONDS: fresh seeds, in steps so that the time is kept
+    local until=$((SECONDS + $1)) from=$seed step=500 status=0
+    CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-run --test random_graphs >"$out/graphs.log" 2>&1 ||
+        { report graphs 1 "not built; $out/graphs.log"; return; }
+    until=$((SECONDS + $1))
+    while [ $SECONDS -lt $until ]; do
+        NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$step CARGO_PROFILE_RELEASE_LTO=off \
+            cargo test --release --locked --test random_graphs -- --exact graphs_agree_with_the_oracle --nocapture \
+            >"$out/graphs.log" 2>&1 || { status=1 && cp "$out/graphs.log" "$out/found/graphs-$from.log" && break; }
+        from=$((from + step))
+    done
+    [ $status -eq 0 ] || grep -E 'repeat with|NORN_TEST_SEED' "$out/graphs.log"
+    report graphs $status "seeds $seed to $((from - 1)): $((from - seed)) graphs, each in about five setups"
+}
+
+fuzz() { # SECONDS
+    local status runs cover features
+    if ! rustup run nightly cargo --version >/dev/null 2>&1; then
+        report fuzz 1 "left out: rustup toolchain install nightly --profile minimal"
+        return
+    fi
+    command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked --root .cache/tools
+    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+    CARGO_TARGET_DIR=target/fuzz cargo run --manifest-path tests/fuzz/Cargo.toml --release --locked \
+        --no-default-features --bin replay -- --corpus "$corpus" >"$out/fuzz.log" 2>&1 &&
+        rustup run nightly cargo fuzz build --fuzz-dir tests/fuzz --target-dir target/cargo-fuzz calls >>"$out/fuzz.log" 2>&1 ||
+        { report fuzz 1 "not built; $out/fuzz.log"; return; }
+    # The whole graph of a leak is in the sanitizers' part; looking for it after each input costs most of the time.
+    rustup run nightly cargo fuzz run --fuzz-dir tests/fuzz --target-dir target/cargo-fuzz calls "$corpus" -- \
+        -max_total_time="$1" -max_len=4096 -detect_leaks=0 -print_final_stats=1 \
+        -artifact_prefix="$out/found/" >>"$out/fuzz.log" 2>&1
+    status=$?
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/fuzz.log" | tail -1)
+    cover=$(grep -oE 'cov: [0-9]+' "$out/fuzz.log" | tail -1)
+    features=$(grep -oE 'ft: [0-9]+' "$out/fuzz.log" | tail -1)
+    if [ $status -ne 0 ]; then
+        grep -a -m1 'norn fuzz:' "$out/fuzz.log"
+        echo "repeat with: FUZZ_TRACE=1 target/cargo-fuzz/*/release/calls $(find "$out/found" -type f -newer "$out/summary" -name '*-*' | tail -1)"
+    fi
+    report fuzz $status "${runs:-some} sequences of calls; ${cover:-cov: ?} edges, ${features:-ft: ?} features, $(find "$corpus" -type f | wc -l) inputs kept"
+}
+
+sanitizers() { # SECONDS: rounds of all variants with fresh graphs
+    local until=$((SECONDS + $1)) from=$seed rounds=0 status=0 reason
+    reason=$(tests/sanitizers/run.sh --missing) || { report sanitizers 1 "left out: $reason"; return; }
+    while :; do
+        LONG=1 VARIANTS='async-[0-9]|sync|shuffle-1' GRAPHS=200 FROM=$from tests/sanitizers/run.sh "$out" >"$out/sanitizers.log" 2>&1 ||
+            { status=1 && cp "$out/sanitizers/"*.log "$out/found/" && cat "$out/sanitizers.log" && break; }
+        rounds=$((rounds + 1))
+        from=$((from + 200))
+        [ $SECONDS -lt $until ] || break
+    done
+    report sanitizers $status "$rounds rounds; $(tail -1 "$out/sanitizers.log")"
+}
+
+full_sizes() {
+    NORN_SOAK=1 ctest --test-dir "$out/tests-c" --timeout 7200 >"$out/full-sizes.log" 2>&1
+    report full-sizes $? "$(grep -E 'tests passed' "$out/full-sizes.log"); $out/full-sizes.log"
+}
+
+misuse
+fuzz $((given / 2))
+graphs $((given / 4))
+sanitizers $((given / 4))
+[ -z "${FULL:-}" ] || full_sizes
+echo "== soak of $given s"
+cat "$out/summary"
+[ -z "$failed" ] && echo "soak: nothing failed" || echo "soak: failed:$failed; see $out/found"
+[ -z "$failed" ]
