@@ -41,7 +41,12 @@ impl Graph {
             if access.flags != 0 {
                 return Err(at(invalid("flags is reserved and must be 0")));
             }
-            let index = data.resolve_open(self.id, access.data).map_err(at)?;
+            // An unregister waits for the parent, and so for what happens inside its accesses.
+            let index = match parent {
+                0 => data.resolve_open(self.id, access.data),
+                _ => data.resolve(self.id, access.data),
+            }
+            .map_err(at)?;
             let via = if access.slot == 0 {
                 0
             } else {

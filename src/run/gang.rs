@@ -132,7 +132,7 @@ impl Gang {
         self.state.lock().opener_lent
     }
 
-    /// After a defect: lets everybody go who waits here, and keeps nobody from now on.
+    /// At the end, or after a defect: lets everybody go who waits here, and keeps nobody from now on.
     pub(crate) fn give_up(&self) {
         self.state.lock().given_up = true;
         self.bell.notify_all();

@@ -117,6 +117,8 @@ impl Runtime {
     pub(crate) fn stop_threads(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.blocked.stop_spares();
+        // Whoever still gathers workers does so for a task that was cancelled: nobody is left to be lent.
+        self.gang.give_up();
         self.sleep.wake_all();
         let threads = core::mem::take(&mut *self.threads.lock());
         for thread in threads {
