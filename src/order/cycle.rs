@@ -58,33 +58,41 @@ impl Cone {
 impl Graph {
     /// Everything that waits, directly or not, for the end of a start node. Under the placing lock.
     pub(crate) fn cone(&self, starts: &[u32]) -> Cone {
-        let mut cone = Cone {
-            found: SpreadMap::default(),
-        };
-        self.grow(&mut cone, starts);
-        cone
+        self.cone_and_back(starts).0
     }
 
-    /// Adds what waits for further start nodes.
-    fn grow(&self, cone: &mut Cone, starts: &[u32]) {
-        let mut stack = Vec::new();
-        for start in starts {
-            if !cone.found.contains_key(start) {
-                cone.found.insert(*start, *start);
-                stack.push(*start);
-            }
-        }
+    /// With the way to a start node that waits for one of them, if there is one.
+    fn cone_and_back(&self, starts: &[u32]) -> (Cone, Option<Vec<u32>>) {
+        let mut cone = Cone {
+            found: starts.iter().map(|start| (*start, *start)).collect(),
+        };
+        let mut back = None;
+        let mut stack = starts.to_vec();
         let mut next = Vec::new();
         while let Some(index) = stack.pop() {
             next.clear();
             self.dependants(index, &mut next);
             for dependant in &next {
-                if !cone.found.contains_key(dependant) {
-                    cone.found.insert(*dependant, index);
-                    stack.push(*dependant);
+                let dependant = *dependant;
+                match cone.found.get(&dependant) {
+                    None => {
+                        cone.found.insert(dependant, index);
+                        stack.push(dependant);
+                    }
+                    Some(through) if *through == dependant && back.is_none() => {
+                        // Filled places and groups are found for the end of what they stand for.
+                        let waits = self.nodes.get(dependant).kind() != kind::GROUP;
+                        if waits && self.filler(dependant) == 0 {
+                            let mut path = cone.path(index);
+                            path.push(dependant);
+                            back = Some(path);
+                        }
+                    }
+                    Some(_) => {}
                 }
             }
         }
+        (cone, back)
     }
 
     /// Nodes that cannot go on before `index` ends. Under the placing lock.
@@ -300,23 +308,13 @@ impl Graph {
         if explicit.is_empty() && lane.wanted.is_empty() && !at_opener {
             return Ok(());
         }
-        let mut cone = self.cone(&late);
-        // The task waits for the arrival of its places. (One that is filled is found for its filler's end.)
-        let arrives_late = |place: &&u32| cone.contains(**place) && self.filler(**place) == 0;
-        if let Some(place) = places.iter().find(arrives_late) {
-            return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(*place)));
+        // The task waits for the arrival of its places, and as a bound token it may have edges already: one of the
+        // start nodes may wait for another. (A group waits for the task, which is no harm.)
+        let starts = [&late[..], &places[..]].concat();
+        let (cone, back) = self.cone_and_back(&starts);
+        if let Some(path) = back {
+            return Err(self.cycle_error(NORN_E_DEADLOCK, &path));
         }
-        // A bound token may have edges already: to what waits for the end of a place that the task fills.
-        let bound = late
-            .iter()
-            .find(|index| self.nodes.get(**index).kind() != kind::GROUP);
-        if let (Some(bound), false) = (bound, places.is_empty()) {
-            let behind = self.cone(&places);
-            if behind.contains(*bound) {
-                return Err(self.cycle_error(NORN_E_DEADLOCK, &behind.path(*bound)));
-            }
-        }
-        self.grow(&mut cone, &places);
         if at_opener {
             let occupies = |index: &&u32| self.nodes.get(**index).has(flag::ON_OPENER);
             if let Some(body) = cone.found.keys().find(occupies) {

@@ -51,6 +51,28 @@ static void refused_by_an_edge(void) {
     CHECK_OK(norn_await(rt, late, FOREVER));
 }
 
+/* The task fills two places, and one of them comes behind the other through a third task. */
+static void refused_between_places(void) {
+    norn_data other = pure_name(rt, "other");
+    norn_access places[2] = {norn_write(data), norn_update(other)}, both[2] = {norn_read(data), norn_update(other)};
+    CHECK_OK(norn_reserve(rt, &places[0], 1, &places[0].slot));
+    norn_task task = task_of(body_nothing, NULL);
+    task.name = "between";
+    task.accesses = both;
+    task.access_count = 2;
+    norn_token between = submit(rt, &task);
+    CHECK_OK(norn_reserve(rt, &places[1], 1, &places[1].slot));
+    task.name = "filler";
+    task.accesses = places;
+    CHECK_STATUS(norn_submit(rt, &task, NULL), NORN_E_DEADLOCK);
+    CHECK_SAYS("between");
+    task.access_count = 1;
+    submit(rt, &task);
+    task.accesses = &places[1];
+    CHECK_OK(norn_await(rt, submit(rt, &task), FOREVER));
+    CHECK_OK(norn_await(rt, between, 0));
+}
+
 /* The place of a held task is no cycle: what comes behind it waits for nothing of its own. */
 static void accepted(void) {
     norn_token late = declared(rt, "late");
@@ -76,6 +98,7 @@ int main(void) {
         refused(NORN_COMMUTE, abandoned);
     }
     refused_by_an_edge();
+    refused_between_places();
     accepted();
     CHECK_OK(norn_close(rt));
     return 0;
