@@ -422,6 +422,7 @@ impl Graph {
         pending & !GUARD != 0
             || state & kind::MASK == kind::GROUP
             || state & (flag::AT_OPENER | flag::STARTED) == flag::AT_OPENER
+            || state & (flag::COMMUTES | flag::STARTED) == flag::COMMUTES
             || state & (flag::BLOCKED | flag::ENDED | flag::QUEUED_COMMUTE) != 0
             || node.holds.load(Ordering::Acquire) & !BODY_SHARE != 0
     }
