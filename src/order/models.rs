@@ -617,7 +617,9 @@ fn a_close_that_cancels_leaves_a_task_alone_that_is_being_submitted() {
             world.work(lane);
         });
         let mut lane = Lane::default();
-        world.graph.cancel_all(&mut lane);
+        world
+            .graph
+            .cancel_all(&mut lane, crate::order::node::flag::RUN_ALWAYS);
         world.work(&mut lane);
         let held = world.submit_held(&mut lane, 1);
         let other = thread.join().unwrap();

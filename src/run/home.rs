@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::sync::Mutex;
 
@@ -58,6 +59,10 @@ const TAG: usize = 0b1001;
 const TAG_BITS: u32 = 4;
 const NUMBER_BITS: u32 = 10;
 
+/// How often to look whether a change has ended, most of it at 100 us: half a minute. Bounded, because a destructor
+/// that drains, against the rule, would wait for its own thread.
+const CHANGE_TRIES: u32 = 300_000;
+
 impl Home {
     pub(super) fn new(number: u32) -> Self {
         Self {
@@ -103,13 +108,15 @@ impl Home {
         for counters in counters {
             let seen = counters.changes.load(Ordering::Acquire);
             let mut tries = 0u32;
-            // Bounded: a destructor that drains, against the rule, would wait for its own thread.
             while seen % 2 == 1
-                && tries < 1 << 16
+                && tries < CHANGE_TRIES
                 && counters.changes.load(Ordering::Acquire) == seen
             {
                 tries += 1;
-                if tries.is_multiple_of(64) {
+                if tries > 1 << 12 {
+                    // Its thread has lost its core in the middle, or runs a long destructor.
+                    crate::sync::thread::park_timeout(Duration::from_micros(100));
+                } else if tries.is_multiple_of(64) {
                     crate::sync::thread::yield_now();
                 } else {
                     crate::sync::hint::spin_loop();
@@ -206,7 +213,7 @@ pub(crate) fn leave(number: usize) {
 pub(crate) fn let_waits_end(number: usize) {
     fence(Ordering::SeqCst);
     while TABLE[number].waits.load(Ordering::SeqCst) > 0 {
-        std::thread::sleep(std::time::Duration::from_micros(50));
+        std::thread::sleep(Duration::from_micros(50));
     }
 }
 
