@@ -121,7 +121,7 @@ impl Graph {
             if epoch != 0 && bits & meta::RELEASED == 0 {
                 let waiter = self.epochs.get(epoch).waiter();
                 if waiter != 0 {
-                    into.push(self.who_waits(waiter));
+                    self.who_waits(waiter, into);
                 }
             }
         });
@@ -188,7 +188,7 @@ impl Graph {
             // A cancelled task keeps its places in order; for its explicit predecessors it waits no more.
             let over = self.nodes.get(consumer).has(flag::CANCELLED);
             if bits & meta::EXPLICIT == 0 || !over {
-                into.push(self.who_waits(consumer));
+                self.who_waits(consumer, into);
             }
             link = LinkId(next);
         }
@@ -230,16 +230,20 @@ impl Graph {
     }
 
     /// Behind the arrival of a place stands the task that fills it, and the place itself is found through that
-    /// task or the body that holds it: it then stands for the end of that. A place without a task keeps its order
-    /// all the same: whoever fills it, or gives it up, lets those behind it go only after its arrival.
-    fn who_waits(&self, consumer: u32) -> u32 {
-        match self.filler(consumer) {
-            0 => consumer,
-            filler => filler,
+    /// task: it then stands for its end. A place without a task keeps its order all the same: whoever fills it,
+    /// or gives it up, lets those behind it go only after its arrival. So does a hold, which a gate waits for.
+    fn who_waits(&self, consumer: u32, into: &mut Vec<u32>) {
+        let filler = self.filler(consumer);
+        if filler != 0 {
+            into.push(filler);
+        }
+        if filler == 0 || self.nodes.get(consumer).has(flag::HOLD) {
+            into.push(consumer);
         }
     }
 
-    /// The task that fills a place; 0: none, or no place, or one that was given up.
+    /// What a place passes its arrival to: the task that fills it, or the gate of a hold. 0: nothing, or no place,
+    /// or one that was given up.
     fn filler(&self, index: u32) -> u32 {
         let node = self.nodes.get(index);
         if node.kind() != kind::PLACE || node.has(flag::ABANDONED) {

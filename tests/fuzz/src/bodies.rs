@@ -469,7 +469,9 @@ pub fn cancel(run: &Run, node: usize, id: u64) {
     let mut model = run.model();
     let fate = fate::Fates::new(&model).of(node);
     let it = &model.nodes[node];
-    let over = it.seen.is_some() || it.cancelled || it.resolved.is_some();
+    // A group that was cancelled may still have running members.
+    let cancelled = it.cancelled && !matches!(it.kind, Kind::Done(_));
+    let over = it.seen.is_some() || cancelled || it.resolved.is_some();
     let waits = fate == fate::PENDING && !model.bad;
     let allowed: &[norn_status] = match it.kind {
         Kind::Hold => &[NORN_E_INVALID, NORN_E_TOO_LATE],

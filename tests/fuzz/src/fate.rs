@@ -149,6 +149,27 @@ impl<'a> Fates<'a> {
         fate
     }
 
+    /// Whether a hold or task that is not there yet would wait for somebody outside the graph.
+    pub fn waits(&mut self, node: usize) -> bool {
+        self.before(node).pending != 0
+    }
+
+    /// A token that failed early leaves all its places together, when what stands before each is done.
+    fn kept_by(&mut self, node: usize, seen: &mut Vec<usize>) -> Fate {
+        if seen.contains(&node) {
+            return 0;
+        }
+        seen.push(node);
+        let mut pending = 0;
+        for first in self.model.waits_in_order(node, true) {
+            pending |= match first {
+                None => self.unserved() & PENDING,
+                Some(first) => self.of(first) & PENDING | self.kept_by(first, seen),
+            };
+        }
+        pending
+    }
+
     fn before(&mut self, node: usize) -> Before {
         let model = self.model;
         let it = &model.nodes[node];
@@ -171,6 +192,9 @@ impl<'a> Fates<'a> {
                 if first_place.released.is_none() {
                     from.pending |= of & PENDING;
                 }
+                if let Some(first) = first_place.node.filter(|_| of & BAD != 0) {
+                    from.pending |= self.kept_by(first, &mut vec![node]);
+                }
                 if first_place.mode == NORN_READ {
                     continue;
                 }
@@ -188,7 +212,9 @@ impl<'a> Fates<'a> {
                 }
             }
             // The last writer of the same whole datum decides.
-            if let Some(first) = nearest.filter(|_| later.mode != NORN_WRITE) {
+            // (A neighbour of the same kind may have run all the same and made it good.)
+            let decides = matches!(later.mode, NORN_READ | NORN_READ_WRITE);
+            if let Some(first) = nearest.filter(|_| decides) {
                 let first_place = &model.places[first];
                 let whole = first_place.datum == later.datum
                     && !model.data[model.data[later.datum].root].was_split

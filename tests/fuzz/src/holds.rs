@@ -6,8 +6,9 @@ use norn::abi::types::*;
 
 use crate::bodies::touch;
 use crate::driver::{Driver, stranger};
-use crate::fate::{Fates, PENDING};
+use crate::fate::Fates;
 use crate::model::{Kind, Named, Node, Place};
+use crate::watch;
 
 /// Modes that a hold or a reservation may have.
 const MODES: [i32; 4] = [NORN_READ, NORN_WRITE, NORN_READ_WRITE, NORN_COMMUTE];
@@ -68,14 +69,8 @@ impl Driver<'_> {
         }
         let places = node.places.clone();
         model.nodes.push(node);
-        let (served, sealed, bad) = {
-            let mut fates = Fates::new(&model);
-            let firsts = model.waits_for(index, false);
-            let served = firsts
-                .iter()
-                .all(|first| first.is_some_and(|first| fates.of(first) & PENDING == 0));
-            (served, model.sealed, model.bad)
-        };
+        let served = !Fates::new(&model).waits(index);
+        let (sealed, bad) = (model.sealed, model.bad);
         let mut allowed = vec![NORN_OK];
         // Bodies may submit meanwhile: with workers the places must be taken and looked at in one step.
         let limit = if self.run.inside && number > 1 && served {
@@ -96,6 +91,9 @@ impl Driver<'_> {
         } else {
             Some(model)
         };
+        watch::note(|| {
+            format!("norn_data_acquire of {wanted:?} as node {index} begins, limit {limit}")
+        });
         let mut hold = norn_token { id: 0 };
         // SAFETY: the array is as long as said, the output writable.
         let status = unsafe {

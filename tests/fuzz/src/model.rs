@@ -167,9 +167,11 @@ impl Model {
     /// Whether the later of two places waits for the earlier.
     pub fn conflict(&self, first: &Place, second: &Place) -> bool {
         let shares = first.words.iter().any(|word| second.words.contains(word));
-        let side_by_side = first.mode == second.mode
-            && (first.mode == NORN_READ || !first.alone && !second.alone)
+        let same = first.mode == second.mode
+            && (first.mode != NORN_COMMUTE || !first.alone && !second.alone)
             && matches!(first.mode, NORN_READ | NORN_COMMUTE | NORN_REDUCE);
+        // A reduction works on its own copy: readers before it do not mind.
+        let side_by_side = same || (first.mode == NORN_READ && second.mode == NORN_REDUCE);
         shares && !side_by_side && first.key < second.key && !first.abandoned
     }
 
@@ -187,8 +189,8 @@ impl Model {
         !later.key.starts_with(&first.key) && (first.node.is_none() || first.node != later.node)
     }
 
-    /// Places that a place may wait for because one between them was given up, or because a drain has ended a
-    /// run of reductions.
+    /// Places that a place may wait for because one between them was given up, because a drain has ended a run of
+    /// reductions, or because a split or join lies between them.
     pub fn before_across(&self, place: usize) -> impl Iterator<Item = usize> + '_ {
         let later = &self.places[place];
         let shares =
@@ -205,7 +207,10 @@ impl Model {
                 && first.key < later.key
                 && shares(first, later)
                 && self.apart(first, later)
-                && (first.mode == NORN_REDUCE || self.places.iter().any(between))
+                && (first.mode == NORN_REDUCE
+                    || later.mode == NORN_REDUCE
+                    || self.data[self.data[later.datum].root].was_split
+                    || self.places.iter().any(between))
         })
     }
 
@@ -213,19 +218,33 @@ impl Model {
     /// `across`: those too that it may wait for because a place between them was given up.
     pub fn waits_for(&self, node: usize, across: bool) -> Vec<Option<usize>> {
         let it = &self.nodes[node];
-        let known = it.preds.iter().chain(&it.children);
-        let mut found: Vec<_> = known.map(|node| Some(*node)).collect();
-        for place in &it.places {
-            found.extend(self.before(*place).map(|first| self.places[first].node));
-            if across {
-                found.extend(
-                    self.before_across(*place)
-                        .map(|first| self.places[first].node),
-                );
-            }
-        }
+        let mut found = self.waits_in_order(node, across);
+        found.extend(it.preds.iter().chain(&it.children).map(|node| Some(*node)));
         if let Kind::Done(group) = it.kind {
             found.extend(self.members(group).into_iter().map(Some));
+        }
+        found
+    }
+
+    /// Of these, what stands before its places. A token that failed early keeps this order all the same.
+    pub fn waits_in_order(&self, node: usize, across: bool) -> Vec<Option<usize>> {
+        let mut found = Vec::new();
+        let mut places = self.nodes[node].places.clone();
+        let mut next = 0;
+        while let Some(place) = places.get(next).copied() {
+            next += 1;
+            let mut firsts: Vec<usize> = self.before(place).collect();
+            if across {
+                firsts.extend(self.before_across(place));
+            }
+            for first in firsts {
+                let node = self.places[first].node;
+                found.push(node);
+                // A place that nobody has filled waits for what is before it.
+                if node.is_none() && !places.contains(&first) {
+                    places.push(first);
+                }
+            }
         }
         found
     }
@@ -248,7 +267,15 @@ impl Model {
             if next == node {
                 return true;
             }
-            if !std::mem::replace(&mut seen[next], true) && self.nodes[next].seen.is_none() {
+            if std::mem::replace(&mut seen[next], true) {
+                continue;
+            }
+            let it = &self.nodes[next];
+            let cancelled = it.cancelled && !matches!(it.kind, Kind::Done(_));
+            let failed = cancelled || it.seen.is_some_and(|seen| seen != NORN_OK);
+            if failed && (across || cancelled) {
+                open.extend(self.waits_in_order(next, across).into_iter().flatten());
+            } else if it.seen.is_none() {
                 open.extend(self.waits_for(next, across).into_iter().flatten());
             }
         }
@@ -257,8 +284,9 @@ impl Model {
 
     /// Whether a place is over for certain.
     pub fn is_over(&self, place: &Place) -> bool {
-        let seen = |node: usize| self.nodes[node].seen.is_some();
-        place.abandoned || place.node.is_some_and(seen)
+        // What did not run may still keep its place in order.
+        let ran = |node: usize| matches!(self.nodes[node].seen, Some(NORN_OK | NORN_E_TASK_FAILED));
+        place.abandoned || place.node.is_some_and(ran)
     }
 
     /// Whether a group may have been cancelled, and so takes no more members.

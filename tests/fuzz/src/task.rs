@@ -47,6 +47,8 @@ pub struct Draft {
     pub no_token: bool,
     /// What a refusal may say; empty: it is right.
     pub errors: Vec<norn_status>,
+    /// The parent has its access through pieces of the datum, or of the whole: it may cover the child or not.
+    pub covered_in_pieces: bool,
 }
 
 impl Draft {
@@ -185,6 +187,9 @@ pub fn submit(run: &Run, model: &mut Model, drafts: &[Draft], many: bool) -> Opt
         if late {
             allowed.push(NORN_E_CLOSED);
         }
+        if drafts.iter().any(|draft| draft.covered_in_pieces) {
+            allowed.push(NORN_E_UNCOVERED);
+        }
     }
     let stride = drafts[0]
         .size
@@ -316,7 +321,8 @@ pub fn nested(
                     .errors
                     .extend([NORN_E_UNCOVERED, NORN_E_STATE, NORN_E_INVALID]);
             }
-            // Split since then: its words may be fewer.
+            let root = model.data[datum].root;
+            draft.covered_in_pieces = model.data[root].was_split;
             draft.wanted.push(Wanted {
                 datum,
                 mode,

@@ -123,6 +123,9 @@ impl Driver<'_> {
                         }
                     } else {
                         allowed.push(NORN_OK);
+                        if model.in_cycle(after, true) {
+                            allowed.push(NORN_E_DEADLOCK);
+                        }
                     }
                     if doubt {
                         allowed.push(NORN_E_STATE);
