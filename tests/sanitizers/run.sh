@@ -124,7 +124,8 @@ one() {
     if [ "$sanitizer" = thread ]; then
         tests rust --lib -- --skip a_thread_cannot_join_itself
     else
-        tests rust --lib
+        # A runtime in which a defect was caught is kept for good.
+        tests rust --lib -- --skip a_panic_while_the_graph_changes
     fi
     NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$graphs NORN_TEST_LONGEST=120 \
         tests rust --test random_graphs -- --exact graphs_agree_with_the_oracle
