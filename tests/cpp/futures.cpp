@@ -169,6 +169,31 @@ TEST(promises) {
     CHECK_EQUAL(THROWN(norn::error, v.set_value()).status(), NORN_E_STATE);
 }
 
+TEST(a_promise_that_was_moved_from_refuses) {
+    norn::runtime rt;
+    norn::promise<void> p(rt), q(std::move(p));
+    norn::promise<int> a(rt), b(std::move(a));
+    CHECK_SAYS(THROWN(norn::error, p.set_value()).what(), "moved from");
+    CHECK_EQUAL(THROWN(norn::error, p.fail(3, "by p")).status(), NORN_E_STATE);
+    CHECK_EQUAL(THROWN(norn::error, a.set_value(1)).status(), NORN_E_STATE);
+    CHECK_EQUAL(THROWN(norn::error, a.fail(3, "by a")).status(), NORN_E_STATE);
+    CHECK_EQUAL(THROWN(norn::error, a.set_exception(std::make_exception_ptr(1))).status(), NORN_E_STATE);
+    CHECK_EQUAL(THROWN(norn::error, a.get_future()).status(), NORN_E_STATE);
+    q.set_value();
+    b.set_value(1);
+    q.get_future().get();
+    CHECK_EQUAL(b.get_future().get(), 1);
+}
+
+TEST(a_promise_moved_to_itself_stays) {
+    norn::runtime rt;
+    norn::promise<int> p(rt);
+    norn::promise<int> &same = p;
+    p = std::move(same);
+    p.set_value(2);
+    CHECK_EQUAL(p.get_future().get(), 2);
+}
+
 TEST(a_promise_that_breaks) {
     norn::runtime rt;
     norn::future<int> f;
