@@ -68,6 +68,15 @@ TEST(taken_once) {
     CHECK_EQUAL(THROWN(norn::error, norn::future<void>().get()).status(), NORN_E_STATE);
 }
 
+TEST(try_submit_refuses_a_future_without_value) {
+    norn::runtime rt;
+    norn::future<int> f = rt.submit([] { return 1; }), g = std::move(f);
+    CHECK_EQUAL(rt.try_submit([](int) {}, std::move(f)).status(), NORN_E_STATE);
+    CHECK_EQUAL(rt.try_submit([](int) {}, norn::shared_future<int>()).status(), NORN_E_STATE);
+    CHECK_EQUAL(rt.try_submit([](int, int) {}, std::move(g), std::move(g)).status(), NORN_E_STATE);
+    CHECK_EQUAL(g.get(), 1); // a refusal for want of a value takes none
+}
+
 TEST(several_futures_to_one_task) {
     norn::runtime rt;
     auto a = rt.submit([] { return std::string("a"); });
