@@ -68,6 +68,15 @@ TEST(taken_once) {
     CHECK_EQUAL(THROWN(norn::error, norn::future<void>().get()).status(), NORN_E_STATE);
 }
 
+TEST(try_submit_refuses_a_future_without_value) {
+    norn::runtime rt;
+    norn::future<int> f = rt.submit([] { return 1; }), g = std::move(f);
+    CHECK_EQUAL(rt.try_submit([](int) {}, std::move(f)).status(), NORN_E_STATE);
+    CHECK_EQUAL(rt.try_submit([](int) {}, norn::shared_future<int>()).status(), NORN_E_STATE);
+    CHECK_EQUAL(rt.try_submit([](int, int) {}, std::move(g), std::move(g)).status(), NORN_E_STATE);
+    CHECK_EQUAL(g.get(), 1); // a refusal for want of a value takes none
+}
+
 TEST(several_futures_to_one_task) {
     norn::runtime rt;
     auto a = rt.submit([] { return std::string("a"); });
@@ -167,6 +176,31 @@ TEST(promises) {
     v.set_value();
     after.get();
     CHECK_EQUAL(THROWN(norn::error, v.set_value()).status(), NORN_E_STATE);
+}
+
+TEST(a_promise_that_was_moved_from_refuses) {
+    norn::runtime rt;
+    norn::promise<void> p(rt), q(std::move(p));
+    norn::promise<int> a(rt), b(std::move(a));
+    CHECK_SAYS(THROWN(norn::error, p.set_value()).what(), "moved from");
+    CHECK_EQUAL(THROWN(norn::error, p.fail(3, "by p")).status(), NORN_E_STATE);
+    CHECK_EQUAL(THROWN(norn::error, a.set_value(1)).status(), NORN_E_STATE);
+    CHECK_EQUAL(THROWN(norn::error, a.fail(3, "by a")).status(), NORN_E_STATE);
+    CHECK_EQUAL(THROWN(norn::error, a.set_exception(std::make_exception_ptr(1))).status(), NORN_E_STATE);
+    CHECK_EQUAL(THROWN(norn::error, a.get_future()).status(), NORN_E_STATE);
+    q.set_value();
+    b.set_value(1);
+    q.get_future().get();
+    CHECK_EQUAL(b.get_future().get(), 1);
+}
+
+TEST(a_promise_moved_to_itself_stays) {
+    norn::runtime rt;
+    norn::promise<int> p(rt);
+    norn::promise<int> &same = p;
+    p = std::move(same);
+    p.set_value(2);
+    CHECK_EQUAL(p.get_future().get(), 2);
 }
 
 TEST(a_promise_that_breaks) {

@@ -286,6 +286,7 @@ public:
 
     // Fails it. Throws error when it is complete already (NORN_E_STATE). `code`: not 0. Any thread; never blocks.
     void fail(std::int32_t code, const char *text) {
+        check_owned();
         check(norn_fail(rt_, token_, code, text));
         open_ = false;
     }
@@ -293,6 +294,7 @@ public:
 #if NORN_CPP_EXCEPTIONS
     // Fails it with an exception, which whoever asks gets rethrown.
     void set_exception(std::exception_ptr exception) {
+        check_owned();
         described d;
         try {
             std::rethrow_exception(exception);
@@ -313,17 +315,22 @@ public:
 protected:
     promise_base(norn_runtime *rt, const char *name) : rt_(rt) { check(norn_promise(rt, name, &token_)); }
     promise_base(promise_base &&other) noexcept
-        : rt_(other.rt_), token_(other.token_), open_(std::exchange(other.open_, false)) {}
+        : rt_(std::exchange(other.rt_, nullptr)), token_(other.token_), open_(std::exchange(other.open_, false)) {}
     promise_base &operator=(promise_base &&other) noexcept {
-        abandon();
-        rt_ = other.rt_;
-        token_ = other.token_;
-        open_ = std::exchange(other.open_, false);
+        promise_base taken(std::move(other));
+        std::swap(rt_, taken.rt_);
+        std::swap(token_, taken.token_);
+        std::swap(open_, taken.open_);
         return *this;
     }
     ~promise_base() { abandon(); }
 
+    // The token of a promise that was moved from is another promise's to complete.
+    void check_owned() const {
+        if (rt_ == nullptr) raise_status(NORN_E_STATE, "this promise was moved from");
+    }
     void fulfil() {
+        check_owned();
         check(norn_fulfill(rt_, token_));
         open_ = false;
     }
@@ -331,7 +338,7 @@ protected:
         if (std::exchange(open_, false)) (void)norn_fail(rt_, token_, broken_promise_code, "the promise was destroyed without a value");
     }
 
-    norn_runtime *rt_;
+    norn_runtime *rt_; // null: moved from
     norn_token token_{0};
     bool open_ = true;
 };
@@ -349,6 +356,7 @@ public:
 
     // Once; a second call throws error (NORN_E_STATE).
     future<T> get_future() {
+        check_owned();
         if (handed_out_) detail::raise_status(NORN_E_STATE, "the future of this promise was taken before");
         handed_out_ = true;
         return detail::future_maker::make<T>(rt_, token_, value_);
@@ -356,7 +364,8 @@ public:
     // Throws error (NORN_E_STATE) when it is complete already. Never blocks.
     template <class... A>
     void set_value(A &&...a) {
-        if (!open_ || !value_ || value_->full()) detail::raise_status(NORN_E_STATE, "this promise is complete, or was moved from");
+        check_owned();
+        if (!open_ || !value_ || value_->full()) detail::raise_status(NORN_E_STATE, "this promise is complete");
         value_->put(std::forward<A>(a)...);
         fulfil();
     }

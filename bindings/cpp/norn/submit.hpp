@@ -244,6 +244,38 @@ inline constexpr bool takes_value_of_lvalue<const future<T> &> = !std::is_void_v
 template <class T>
 inline constexpr bool takes_value_of_lvalue<const future<T>> = !std::is_void_v<T>;
 
+// The future whose value a clause takes out, and null for other clauses.
+template <class C>
+const void *emptied(const C &) noexcept {
+    return nullptr;
+}
+template <class T>
+const void *emptied(const future<T> &f) noexcept {
+    return std::is_void_v<T> ? nullptr : &f;
+}
+template <class C>
+bool has_value(const C &) noexcept {
+    return true;
+}
+template <class T>
+bool has_value(const future<T> &f) noexcept {
+    return std::is_void_v<T> || f.valid();
+}
+template <class T>
+bool has_value(const shared_future<T> &f) noexcept {
+    return std::is_void_v<T> || f.valid();
+}
+// Whether each future still has the value that its clause takes: it was not moved from, and is not given twice.
+template <class... C>
+bool have_values(const C &...clauses) noexcept {
+    if (!(has_value(clauses) && ...)) return false;
+    const void *const futures[] = {nullptr, emptied(clauses)...};
+    for (std::size_t i = 1; i <= sizeof...(C); ++i)
+        for (std::size_t j = 1; j < i; ++j)
+            if (futures[i] != nullptr && futures[i] == futures[j]) return false;
+    return true;
+}
+
 template <class F, class... C>
 struct submission {
     using choice_type =
@@ -349,6 +381,7 @@ submitted<F, C...> submit(norn_runtime *rt, F &&f, C &&...clauses) {
 
 template <class F, class... C>
 result<submitted<F, C...>> try_submit(norn_runtime *rt, F &&f, C &&...clauses) {
+    if (!have_values(clauses...)) return norn_status(NORN_E_STATE);
     submitted<F, C...> out;
     const norn_status status = submission<F, C...>::submit(rt, out, std::forward<F>(f), clauses...);
     if (status != NORN_OK) return status;
