@@ -63,6 +63,10 @@ impl Plan {
     pub fn nests(&self) -> bool {
         self.acts.iter().any(|act| matches!(act, Act::Child { .. }))
     }
+    pub fn submits(&self) -> bool {
+        let submits = |act: &Act| matches!(act, Act::Child { .. } | Act::Task { .. });
+        self.acts.iter().any(submits)
+    }
     pub fn fails(&self) -> bool {
         let inner = |act: &Act| match act {
             Act::Child { plan, .. } | Act::Task { plan, .. } => plan.fails(),

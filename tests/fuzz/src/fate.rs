@@ -104,6 +104,11 @@ impl<'a> Fates<'a> {
         for member in self.model.members(group) {
             let of = self.of(member);
             fate |= of & PENDING;
+            let it = &self.model.nodes[member];
+            if it.submits && it.seen.is_none() && self.model.closing.is_none() {
+                // Members that are not there yet.
+                fate |= PENDING;
+            }
             if of & BAD != 0 {
                 fate |= PROPAGATED;
             }

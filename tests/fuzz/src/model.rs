@@ -47,6 +47,8 @@ pub struct Node {
     pub children: Vec<usize>,
     /// Its body may submit children.
     pub nests: bool,
+    /// Its body may submit tasks, which join its group.
+    pub submits: bool,
     pub track: Option<usize>,
     /// How it ended, once norn has said so.
     pub seen: Option<norn_status>,
@@ -69,6 +71,7 @@ impl Node {
             parent: None,
             children: Vec::new(),
             nests: false,
+            submits: false,
             track: None,
             seen: None,
         }

@@ -104,6 +104,7 @@ impl Draft {
         node.group = self.group;
         node.parent = self.parent;
         node.nests = self.plan.nests();
+        node.submits = self.plan.submits();
         node.track = Some(track);
         index
     }
