@@ -30,7 +30,7 @@ function(norn_add_fortran target)
   # It runs on several threads at once: no local variable may be static.
   target_compile_options(${target} PRIVATE "$<$<Fortran_COMPILER_ID:GNU>:-frecursive>")
   target_include_directories(${target} INTERFACE "$<BUILD_INTERFACE:${modules}>")
-  target_link_libraries(${target} PUBLIC norn::norn ${CMAKE_DL_LIBS})
+  target_link_libraries(${target} PUBLIC norn::norn)
 endfunction()
 
 if("Fortran" IN_LIST norn_FIND_COMPONENTS AND NOT TARGET norn::norn_fortran)

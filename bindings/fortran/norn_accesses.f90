@@ -63,7 +63,8 @@ contains
     end do
   end subroutine
 
-  ! Whether a datum is still where the array is. `problem` stays unallocated where the text is norn's own.
+  ! Whether a datum is still where the array is; in a body that reduces it, whether the array is the private copy: norn
+  ! does not say which of the two an address is. `problem` stays unallocated where the text is norn's own.
   subroutine compare_memory(rt, data, memory, status, problem)
     type(norn_runtime), intent(in) :: rt
     type(norn_data), intent(in) :: data
@@ -91,8 +92,8 @@ contains
         ": was it allocated anew, by an assignment? norn_data_rebind tells norn"
     else if (bytes > 0 .and. .not. c_associated(address, memory%address)) then
       status = NORN_E_STATE
-      problem = "the array is not where the datum is: was it allocated anew, by an assignment, or is it another array? " // &
-        "norn_data_rebind tells norn"
+      problem = "the array is not where the datum is: was it allocated anew, by an assignment (norn_data_rebind tells " // &
+        "norn), or is it another array? In a body that reduces the datum, it is the private copy (norn_data_pointer)"
     end if
   end subroutine
 

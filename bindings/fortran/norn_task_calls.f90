@@ -130,6 +130,32 @@ contains
     integer, intent(in), optional :: arg_bytes
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
+    if (is_contained(run)) then
+      call conclude(NORN_E_INVALID, "norn_submit", rt, stat, errmsg, contained_text)
+      return
+    end if
+    call submit_as("norn_submit", rt, run, arg, accesses, after, token, name, priority, cpus, flags, place, group, as, &
+      drop, arg_bytes, stat, errmsg)
+  end subroutine
+
+  ! `call`: the name that an error is reported under. `run` is known to be no contained procedure.
+  subroutine submit_as(call, rt, run, arg, accesses, after, token, name, priority, cpus, flags, place, group, as, drop, &
+    arg_bytes, stat, errmsg)
+    character(*), intent(in) :: call
+    type(norn_runtime), intent(in) :: rt
+    type(c_funptr), intent(in) :: run
+    type(c_ptr), intent(in), optional :: arg
+    type(norn_access), intent(in), optional :: accesses(:)
+    type(norn_token), intent(in), optional :: after(:), as
+    type(norn_token), intent(inout), optional :: token
+    character(*), intent(in), optional :: name
+    integer(c_int32_t), intent(in), optional :: priority, cpus, flags
+    type(norn_place), intent(in), optional :: place
+    type(norn_group), intent(in), optional :: group
+    type(c_funptr), intent(in), optional :: drop
+    integer, intent(in), optional :: arg_bytes
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
     type(norn_task) :: task
     character(:), allocatable :: problem
     integer(c_int32_t) :: status
@@ -147,12 +173,8 @@ contains
       task%arg_bytes = int(arg_bytes, c_int32_t)
       task%flags = ior(task%flags, NORN_COPY_ARG)
     end if
-    if (is_contained(run)) then
-      call conclude(NORN_E_INVALID, "norn_submit", rt, stat, errmsg, contained_text)
-      return
-    end if
     call submit(rt, task, accesses, after, name, token, status, problem)
-    call conclude(status, "norn_submit", rt, stat, errmsg, problem)
+    call conclude(status, call, rt, stat, errmsg, problem)
   end subroutine
 
   subroutine submit_body(rt, body, accesses, after, token, name, priority, cpus, flags, place, group, as, stat, errmsg)
@@ -205,12 +227,12 @@ contains
     type(c_funptr) :: run
     it = call_of(c_funloc(work), 0)
     if (is_contained(it%work)) then
-      call conclude(NORN_E_INVALID, "norn_submit", rt, stat, errmsg, contained_text)
+      call conclude(NORN_E_INVALID, "norn_submit_subroutine", rt, stat, errmsg, contained_text)
       return
     end if
     run = c_funloc(run_plain)
-    call submit_pointer(rt, run, c_loc(it), accesses, after, token, name, priority, cpus, flags, place, group, as, &
-      arg_bytes=int(c_sizeof(it)), stat=stat, errmsg=errmsg)
+    call submit_as("norn_submit_subroutine", rt, run, c_loc(it), accesses, after, token, name, priority, cpus, flags, &
+      place, group, as, arg_bytes=int(c_sizeof(it)), stat=stat, errmsg=errmsg)
   end subroutine
 
   subroutine submit_indexed(rt, work, index, accesses, after, token, name, priority, cpus, flags, place, group, as, stat, errmsg)
@@ -230,12 +252,12 @@ contains
     type(c_funptr) :: run
     it = call_of(c_funloc(work), index)
     if (is_contained(it%work)) then
-      call conclude(NORN_E_INVALID, "norn_submit", rt, stat, errmsg, contained_text)
+      call conclude(NORN_E_INVALID, "norn_submit_subroutine", rt, stat, errmsg, contained_text)
       return
     end if
     run = c_funloc(run_indexed)
-    call submit_pointer(rt, run, c_loc(it), accesses, after, token, name, priority, cpus, flags, place, group, as, &
-      arg_bytes=int(c_sizeof(it)), stat=stat, errmsg=errmsg)
+    call submit_as("norn_submit_subroutine", rt, run, c_loc(it), accesses, after, token, name, priority, cpus, flags, &
+      place, group, as, arg_bytes=int(c_sizeof(it)), stat=stat, errmsg=errmsg)
   end subroutine
 
   integer(c_int32_t) function run_plain(self, arg) bind(c, name="")

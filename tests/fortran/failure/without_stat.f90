@@ -49,6 +49,8 @@ program test
   case ("inside", "call-inside")
     call norn_submit_subroutine(rt, errs_inside, token=token)
     call norn_await(rt, token)
+  case ("subroutine", "call-subroutine")
+    call norn_submit_subroutine(rt, errs_inside, accesses=[norn_read(norn_data())])
   case ("closed")
     call norn_close(rt)
     call norn_drain(rt)

@@ -1,5 +1,5 @@
 ! A contained procedure that uses variables of its host is refused as a body and as a callback. One that needs nothing of
-! its host is ordinary code to GCC; Flang makes no difference.
+! its host is ordinary code to GCC, unless it compiles without optimization; Flang makes no difference.
 module outer
   use, intrinsic :: iso_c_binding
   use check
