@@ -168,3 +168,10 @@ TEST(any_at_close) {
     (void)first.then([](std::size_t) {});
     norn::runtime(std::move(rt)).cancel_and_close();
 }
+
+TEST(when_any_that_throws_leaves_no_promise_behind) {
+    norn::runtime rt, other;
+    const norn::future<void> f = other.submit([] {});
+    CHECK_EQUAL(THROWN(norn::error, norn::when_any(rt, f)).status(), NORN_E_INVALID);
+    CHECK_EQUAL(rt.stats().live, 0);
+}

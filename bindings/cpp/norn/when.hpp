@@ -40,6 +40,20 @@ struct race {
     }
 };
 
+// Cancels the promise of a race that could not be set up: nobody else would complete it.
+class unless_started {
+public:
+    explicit unless_started(detail::race &r) noexcept : race_(&r) {}
+    unless_started(const unless_started &) = delete;
+    ~unless_started() {
+        if (race_ != nullptr && !race_->decided.exchange(true)) (void)norn_cancel(race_->rt, race_->promise);
+    }
+    void started() noexcept { race_ = nullptr; }
+
+private:
+    detail::race *race_;
+};
+
 } // namespace detail
 
 // A future of all values, in order; `nothing` for those without one. It fails with the first failure. The futures are
@@ -83,14 +97,16 @@ inline future<void> when_all(const runtime_ref &rt, after tokens) {
 // the result cancels none of them. Never blocks; throws error (NORN_E_INVALID: none were given).
 inline future<std::size_t> when_any(const runtime_ref &rt, after tokens) {
     if (tokens.count == 0) detail::raise_status(NORN_E_INVALID, "when_any of no tokens");
+    auto race = std::make_shared<detail::race>();
     promise<std::size_t> first(rt, "when_any");
     future<std::size_t> result = first.get_future();
-    auto race = std::make_shared<detail::race>();
     race->rt = rt.handle();
     race->promise = result.token();
     race->winner = first.give_up_();
+    detail::unless_started guard(*race);
     for (std::size_t i = 0; i < tokens.count; ++i)
         rt.on_complete(tokens.tokens[i], [race, i](std::error_code) { race->finished(i); });
+    guard.started();
     return result;
 }
 template <class T>
