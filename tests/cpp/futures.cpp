@@ -32,6 +32,17 @@ TEST(a_reference) {
     CHECK_EQUAL(number, 5);
 }
 
+TEST(an_rvalue_reference) {
+    norn::runtime rt;
+    only_moved object(4);
+    norn::future<only_moved &&> f = rt.submit([&]() -> only_moved && { return std::move(object); });
+    CHECK_EQUAL(f.then([](only_moved &&o) { return &o; }).get() == &object, true);
+    norn::promise<only_moved &&> p(rt);
+    p.set_value(std::move(object));
+    const only_moved taken = p.get_future().get();
+    CHECK_EQUAL(taken.value, 4);
+}
+
 TEST(a_value_that_cannot_move_is_read_in_its_place) {
     struct fixed {
         int value;
