@@ -261,6 +261,16 @@ TEST(awaiting_several) {
     CHECK_SAYS(THROWN(std::range_error, rt.await(norn::after(tokens))).what(), "one of many");
 }
 
+TEST(after_a_range_of_futures) {
+    norn::runtime rt;
+    std::vector<norn::future<int>> numbers;
+    std::vector<norn::future<void>> none, voids{rt.submit([] { throw std::range_error("before"); })};
+    for (int i = 0; i < 40; ++i) numbers.push_back(rt.submit([i] { return i; }));
+    rt.submit([] {}, norn::after(numbers), norn::after(none)).get();
+    CHECK_EQUAL(numbers[39].get(), 39); // the values stay
+    CHECK_EQUAL(THROWN(norn::error, rt.submit([] {}, norn::after(voids)).get()).status(), NORN_E_PROPAGATED);
+}
+
 TEST(callbacks) {
     norn::runtime rt;
     std::atomic<int> seen{0};
