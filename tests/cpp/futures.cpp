@@ -32,6 +32,17 @@ TEST(a_reference) {
     CHECK_EQUAL(number, 5);
 }
 
+TEST(an_rvalue_reference) {
+    norn::runtime rt;
+    only_moved object(4);
+    norn::future<only_moved &&> f = rt.submit([&]() -> only_moved && { return std::move(object); });
+    CHECK_EQUAL(f.then([](only_moved &&o) { return &o; }).get() == &object, true);
+    norn::promise<only_moved &&> p(rt);
+    p.set_value(std::move(object));
+    const only_moved taken = p.get_future().get();
+    CHECK_EQUAL(taken.value, 4);
+}
+
 TEST(a_value_that_cannot_move_is_read_in_its_place) {
     struct fixed {
         int value;
@@ -248,6 +259,16 @@ TEST(awaiting_several) {
     rt.submit([] {}, norn::after(tokens)).get();
     tokens.push_back(rt.submit([] { throw std::range_error("one of many"); }));
     CHECK_SAYS(THROWN(std::range_error, rt.await(norn::after(tokens))).what(), "one of many");
+}
+
+TEST(after_a_range_of_futures) {
+    norn::runtime rt;
+    std::vector<norn::future<int>> numbers;
+    std::vector<norn::future<void>> none, voids{rt.submit([] { throw std::range_error("before"); })};
+    for (int i = 0; i < 40; ++i) numbers.push_back(rt.submit([i] { return i; }));
+    rt.submit([] {}, norn::after(numbers), norn::after(none)).get();
+    CHECK_EQUAL(numbers[39].get(), 39); // the values stay
+    CHECK_EQUAL(THROWN(norn::error, rt.submit([] {}, norn::after(voids)).get()).status(), NORN_E_PROPAGATED);
 }
 
 TEST(callbacks) {

@@ -168,3 +168,22 @@ TEST(any_at_close) {
     (void)first.then([](std::size_t) {});
     norn::runtime(std::move(rt)).cancel_and_close();
 }
+
+TEST(when_any_that_throws_leaves_no_promise_behind) {
+    norn::runtime rt, other;
+    const norn::future<void> f = other.submit([] {});
+    CHECK_EQUAL(THROWN(norn::error, norn::when_any(rt, f)).status(), NORN_E_INVALID);
+    CHECK_SAYS(rt.dump(), "0 live tokens");
+}
+
+TEST(all_and_any_of_futures_that_are_copied) {
+    norn::runtime rt;
+    const norn::future<void> a = rt.submit([] {});
+    norn::future<void> b = rt.submit([] {});
+    const norn::shared_future<int> s = rt.submit([] { return 3; }).share();
+    norn::when_all(rt, a, b).get();
+    CHECK_EQUAL(std::get<1>(norn::when_all(rt, a, s).get()), 3);
+    CHECK_EQUAL(s.get(), 3);
+    CHECK(norn::when_any(rt, s, s).get() < 2);
+    CHECK(norn::when_any(rt, std::vector<norn::shared_future<int>>{s}).get() == 0);
+}

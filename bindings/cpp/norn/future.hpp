@@ -32,7 +32,7 @@ public:
     template <class... A>
     void put(A &&...a) {
         if constexpr (std::is_reference_v<T>)
-            new (&value_) stored(std::addressof(std::forward<A>(a)...));
+            new (&value_) stored(std::addressof(a...));
         else
             new (&value_) stored(std::forward<A>(a)...);
         full_ = true;
@@ -40,10 +40,12 @@ public:
     // From the result of a function: a value that can be neither copied nor moved is made in its place.
     template <class F>
     void put_result(F &&f) {
-        if constexpr (std::is_reference_v<T>)
-            new (&value_) stored(std::addressof(std::forward<F>(f)()));
-        else
+        if constexpr (std::is_reference_v<T>) {
+            auto &&referred = std::forward<F>(f)(); // has a name: also an rvalue reference has an address then
+            new (&value_) stored(std::addressof(referred));
+        } else {
             new (&value_) stored(std::forward<F>(f)());
+        }
         full_ = true;
     }
     bool full() const noexcept { return full_; }

@@ -22,8 +22,8 @@ struct token : norn_token {
 };
 static_assert(sizeof(token) == 8 && std::is_trivially_copyable_v<token>);
 
-// Predecessors from a range of tokens or futures that has data() and size(), or from begin and count; the range lives until
-// the submission returns. Single tokens and futures need no after().
+// Predecessors from a range of tokens or futures that has data() and size(), or from begin and count; a range of tokens
+// lives until the submission returns, of futures the tokens are copied. Single tokens and futures need no after().
 struct after {
     const norn_token *tokens;
     std::size_t count;
@@ -31,7 +31,18 @@ struct after {
     constexpr after(const token *first, std::size_t n) noexcept : tokens(first), count(n) {}
     constexpr after(const norn_token *first, std::size_t n) noexcept : tokens(first), count(n) {}
     template <class Range, class = decltype(std::declval<const Range &>().data())>
-    explicit after(const Range &range) noexcept : after(range.data(), range.size()) {}
+    explicit after(const Range &range) : tokens(nullptr), count(range.size()) {
+        if constexpr (std::is_convertible_v<decltype(range.data()), const norn_token *>) {
+            tokens = range.data();
+        } else {
+            copied_ = std::shared_ptr<norn_token[]>(new norn_token[count]);
+            for (std::size_t i = 0; i < count; ++i) copied_[i] = static_cast<token>(range.data()[i]);
+            tokens = copied_.get();
+        }
+    }
+
+private:
+    std::shared_ptr<norn_token[]> copied_;
 };
 
 // Name of a task, group or datum in reports. Not copied for tasks and groups: a string literal, or runtime_ref::intern.
