@@ -245,6 +245,23 @@ TEST(destroyed_once_when_closed_with_nobody_to_complete_it) {
     CHECK_EQUAL(counted::alive, 0);
 }
 
+TEST(a_close_is_not_called_a_cancel) {
+    std::atomic<int> seen{0};
+    {
+        norn::runtime rt;
+        const norn::token never = rt.declare("never");
+        (void)norn::spawn(rt, [&seen](norn::token t) -> norn::task<void> {
+            try {
+                co_await t;
+            } catch (const norn::error &e) {
+                seen = e.status();
+            }
+        }, never);
+        (void)rt.try_close(NORN_DRAIN, std::chrono::hours(1));
+    }
+    CHECK_EQUAL(seen, NORN_E_CLOSED);
+}
+
 TEST(destroyed_once_when_refused) {
     norn::runtime rt;
     rt.seal();

@@ -192,3 +192,15 @@ TEST(many_failures_from_many_threads) {
     for (int i = 0; i < 1000; ++i) all.push_back(rt.submit([i]() -> int { throw singular(i); }));
     for (int i = 0; i < 1000; ++i) CHECK_EQUAL(THROWN(singular, all[static_cast<std::size_t>(i)].get()).pivot, i);
 }
+
+TEST(a_value_returned_after_self_fail_is_not_seen) {
+    norn::runtime rt;
+    auto s = rt.submit([](norn::self &self) {
+                   self.fail(9, "nine");
+                   return only_moved(4);
+               }).share();
+    auto reader = rt.submit([](const only_moved &) { check_end(); }, s, norn::run_always);
+    CHECK_EQUAL(THROWN(norn::error, s.get()).record()->code, 9);
+    CHECK(reader.wait().value() == NORN_E_TASK_FAILED);
+    CHECK_EQUAL(counted::alive, 0);
+}

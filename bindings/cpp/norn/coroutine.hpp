@@ -160,8 +160,11 @@ struct token_awaiter {
 protected:
     norn_status ended() const {
         std::int32_t cancelled = 0;
-        if (norn_test(chain->rt, chain->done, &cancelled) == NORN_OK && cancelled != 0)
+        if (norn_test(chain->rt, chain->done, &cancelled) == NORN_OK && cancelled != 0) {
+            if (norn_await(chain->rt, chain->done, 0) == NORN_E_CLOSED)
+                raise_status(NORN_E_CLOSED, "the runtime was closed before this coroutine ended");
             raise_status(NORN_E_CANCELLED, "this coroutine was cancelled");
+        }
         return norn_await(chain->rt, token, 0);
     }
 };

@@ -48,6 +48,11 @@ public:
         }
         full_ = true;
     }
+    // What was put is not to be seen after all.
+    void take_back() noexcept {
+        full_ = false;
+        value_.~stored();
+    }
     bool full() const noexcept { return full_; }
     T take() {
         if constexpr (std::is_reference_v<T>)

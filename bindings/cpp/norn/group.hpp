@@ -52,7 +52,8 @@ public:
         detail::check(norn_group_close(rt_, raw_));
         open_ = false;
     }
-    // Closes it if it is open, waits for the members and throws the first failure, as future::get does. Blocks.
+    // Closes it if it is open, waits for the members and, where one failed, throws a norn::error that names the first failure:
+    // its cause() is the exception. Blocks.
     void wait() {
         if (open_) close();
         waits_ = false;

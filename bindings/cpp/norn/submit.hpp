@@ -155,6 +155,8 @@ struct body_access {
     }
 #endif
 
+    static bool failed(const self &s) noexcept { return s.code_ != 0; }
+
     // The boundary that no exception passes.
     template <class Call>
     static std::int32_t run(norn_self *raw, Call &&call) noexcept {
@@ -206,6 +208,7 @@ public:
         return body_access::run(raw, [&](self &s) {
             task_slot *const t = static_cast<task_slot *>(arg);
             t->put_result([&]() -> decltype(auto) { return t->closure_(s); });
+            if (body_access::failed(s)) t->take_back(); // for a run_always reader too, which runs all the same
         });
     }
     static void drop(void *arg) noexcept {
