@@ -9,6 +9,7 @@ use norn::abi::types::*;
 use crate::bodies::{combine, identity};
 use crate::driver::Driver;
 use crate::model::{Datum, Kind, Model, Place, ROOTS, WORDS};
+use crate::watch;
 
 impl Driver<'_> {
     fn roots(model: &Model) -> usize {
@@ -305,6 +306,7 @@ impl Driver<'_> {
                 model.data[datum].base = base as usize;
             }
         } else if over && !rebind {
+            watch::note(|| format!("norn_data_unregister of {datum} begins"));
             let saved = crate::values::words(&it);
             // SAFETY: garbage gives a status.
             let status = unsafe { norn_data_unregister(self.run.rt(), handle) };

@@ -206,14 +206,17 @@ impl Model {
                     && place.key < later.key
                     && shares(place, later)
             };
+            // A join and a split order all pieces, whatever their words.
+            let root = self.data[later.datum].root;
+            let split = self.data[root].was_split && self.data[first.datum].root == root;
             !first.abandoned
                 && first.key < later.key
-                && shares(first, later)
                 && self.apart(first, later)
-                && (first.mode == NORN_REDUCE
-                    || later.mode == NORN_REDUCE
-                    || self.data[self.data[later.datum].root].was_split
-                    || self.places.iter().any(between))
+                && (split
+                    || shares(first, later)
+                        && (first.mode == NORN_REDUCE
+                            || later.mode == NORN_REDUCE
+                            || self.places.iter().any(between)))
         })
     }
 

@@ -14,6 +14,7 @@ use crate::driver::Driver;
 use crate::fate::{Fates, PENDING, of_status};
 use crate::model::{Kind, Named, Node};
 use crate::run::{CALLBACKS, Callback};
+use crate::watch;
 
 /// How a token may end.
 const ENDS: [norn_status; 5] = [
@@ -229,6 +230,7 @@ impl Driver<'_> {
         if pending {
             allowed.push(NORN_E_DEADLOCK);
         }
+        watch::note(|| format!("norn_await of node {node} begins, limit {limit}"));
         // SAFETY: garbage gives a status.
         let status = unsafe { norn_await(self.rt(), token, limit) };
         self.run.expect(
