@@ -27,7 +27,8 @@ static int with_norn(void) {
         task.arg = &blocks[b];
         if (norn_submit(rt, &task, &sums[b]) != NORN_OK) sum_up(&blocks[b]), sums[b].id = 0;
     }
-    return (norn_await_all(rt, sums, BLOCKS, -1) == NORN_OK) & (norn_close(rt) == NORN_OK);
+    norn_status summed = norn_await_all(rt, sums, BLOCKS, -1);
+    return norn_close(rt) == NORN_OK && summed == NORN_OK;
 }
 
 int main(void) {
