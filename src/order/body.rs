@@ -1,4 +1,4 @@
-//! The start of bodies, their holds, and promises.
+//! The start and the end of bodies, their holds, and promises.
 //!
 //! *Starting, keeping, breaking and cancelling* are decided by one word: whoever sets
 //! STARTED or CANCELLED in the state first owns the node's end; the others see its flag
@@ -15,8 +15,9 @@ use super::graph::Graph;
 use super::lane::{Ending, Lane};
 use super::node::{BODY_SHARE, flag, kind};
 use super::submit::invalid;
+use super::timeline::Run;
 use super::token::Token;
-use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE};
+use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE, NORN_E_TASK_FAILED};
 use crate::abi::types::norn_complete_fn;
 use crate::error::{Error, Result};
 use crate::sync::mutant;
@@ -74,6 +75,75 @@ impl Graph {
                 true
             }
             Err(_) => false,
+        }
+    }
+
+    /// A body has ended. `failure`: its code and text, if it failed.
+    #[inline]
+    pub(crate) fn end_body(&self, lane: &mut Lane, index: u32, failure: Option<(i32, &str)>) {
+        let node = self.nodes.get(index);
+        let cause = match failure {
+            None => 0,
+            Some((code, text)) => {
+                self.new_cause(lane, index, NORN_E_TASK_FAILED, code, "body", text)
+            }
+        };
+        // A RUN_ALWAYS task ends by its own result, not by its predecessors'.
+        node.cause.store(cause, Ordering::Relaxed);
+        if node.annex.load(Ordering::Relaxed) != 0 {
+            self.end_body_with_annex(lane, index, cause);
+        }
+        // Only this thread adds to the holds while the body runs, so reading the bare share means nobody
+        // else can complete the node.
+        if node.holds.load(Ordering::Acquire) == BODY_SHARE {
+            lane.ripple.endings.push((index, self.own_ending(node)));
+        } else {
+            node.set(flag::ENDED);
+            self.drop_holds(lane, index, BODY_SHARE);
+        }
+    }
+
+    fn end_body_with_annex(&self, lane: &mut Lane, index: u32, cause: u32) {
+        let node = self.nodes.get(index);
+        let Some(annex) = self.annex(node) else {
+            return;
+        };
+        if node.has(flag::REDUCES) {
+            // SAFETY: the body has just ended on this thread, which owns the node.
+            for copy in unsafe { annex.body() }.copies.drain(..) {
+                if let (0, Some(memory)) = (cause, copy.memory) {
+                    copy.run.deposit(copy.member, memory);
+                }
+            }
+        }
+        let _data = self.data.lock();
+        // SAFETY: the placing lock is held.
+        if let Some(domain) = unsafe { annex.domain() } {
+            let mut data_indices: Vec<u32> = domain.keys().copied().collect();
+            data_indices.sort_unstable();
+            for datum in data_indices {
+                let Some(timeline) = domain.get_mut(&datum) else {
+                    continue;
+                };
+                if timeline.run == Run::Reduce || timeline.run == Run::Commute {
+                    // The parent must outlive the combining, and see a failed member.
+                    if timeline.close_unless(self, lane, Run::Readers).is_ok()
+                        && !self.is_complete(timeline.writer)
+                    {
+                        self.hold_for(lane, index, timeline.writer);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes `parent` wait for an internal node as for a child.
+    fn hold_for(&self, lane: &mut Lane, parent: u32, token: Token) {
+        let child = self.nodes.get(token.index());
+        if let Ok(annex) = self.annex_of(lane, token.index()) {
+            annex.parent.store(parent, Ordering::Release);
+            self.nodes.get(parent).holds.fetch_add(1, Ordering::Relaxed);
+            child.set(flag::CHILD);
         }
     }
 

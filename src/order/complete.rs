@@ -12,12 +12,12 @@ use super::graph::Graph;
 use super::group::Ended;
 use super::lane::{Ending, Lane, count};
 use super::node::{
-    BODY_SHARE, CANCEL_MARK, DATA_MASK, DATA_UNIT, INLINE_SLOTS, LinkId, LinkPlace, Node,
-    Successors, flag, kind, meta,
+    CANCEL_MARK, DATA_MASK, DATA_UNIT, INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag,
+    kind, meta,
 };
 use super::timeline::unit_of;
 use super::token::Token;
-use crate::abi::status::{NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_TASK_FAILED};
+use crate::abi::status::{NORN_E_CANCELLED, NORN_E_CLOSED};
 use crate::abi::types::NORN_WRITE;
 use crate::sync::mutant;
 
@@ -465,83 +465,10 @@ impl Graph {
     }
 
     /// How a node ends by its own `cause`, which its body's end has set.
-    fn own_ending(&self, node: &Node) -> Ending {
+    pub(crate) fn own_ending(&self, node: &Node) -> Ending {
         match node.cause.load(Ordering::Relaxed) {
             0 => Ending::Success,
             cause => Ending::Failed(cause),
-        }
-    }
-
-    /// A body has ended. `failure`: its code and text, if it failed.
-    #[inline]
-    pub(crate) fn end_body(&self, lane: &mut Lane, index: u32, failure: Option<(i32, &str)>) {
-        let node = self.nodes.get(index);
-        let cause = match failure {
-            None => 0,
-            Some((code, text)) => {
-                self.new_cause(lane, index, NORN_E_TASK_FAILED, code, "body", text)
-            }
-        };
-        // A RUN_ALWAYS task ends by its own result, not by its predecessors'.
-        node.cause.store(cause, Ordering::Relaxed);
-        if node.annex.load(Ordering::Relaxed) != 0 {
-            self.end_body_with_annex(lane, index, cause);
-        }
-        // Only this thread adds to the holds while the body runs, so reading the bare share means nobody
-        // else can complete the node.
-        if node.holds.load(Ordering::Acquire) == BODY_SHARE {
-            lane.ripple.endings.push((index, self.own_ending(node)));
-        } else {
-            node.set(flag::ENDED);
-            self.drop_holds(lane, index, BODY_SHARE);
-        }
-    }
-
-    fn end_body_with_annex(&self, lane: &mut Lane, index: u32, cause: u32) {
-        let node = self.nodes.get(index);
-        let Some(annex) = self.annex(node) else {
-            return;
-        };
-        if node.has(flag::REDUCES) {
-            // SAFETY: the body has just ended on this thread, which owns the node.
-            for copy in unsafe { annex.body() }.copies.drain(..) {
-                if let (0, Some(memory)) = (cause, copy.memory) {
-                    copy.run.deposit(copy.member, memory);
-                }
-            }
-        }
-        let _data = self.data.lock();
-        // SAFETY: the placing lock is held.
-        if let Some(domain) = unsafe { annex.domain() } {
-            let mut data_indices: Vec<u32> = domain.keys().copied().collect();
-            data_indices.sort_unstable();
-            for datum in data_indices {
-                let Some(timeline) = domain.get_mut(&datum) else {
-                    continue;
-                };
-                if timeline.run == super::timeline::Run::Reduce
-                    || timeline.run == super::timeline::Run::Commute
-                {
-                    // The parent must outlive the combining, and see a failed member.
-                    if timeline
-                        .close_unless(self, lane, super::timeline::Run::Readers)
-                        .is_ok()
-                        && !self.is_complete(timeline.writer)
-                    {
-                        self.hold_for(lane, index, timeline.writer);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Makes `parent` wait for an internal node as for a child.
-    fn hold_for(&self, lane: &mut Lane, parent: u32, token: Token) {
-        let child = self.nodes.get(token.index());
-        if let Ok(annex) = self.annex_of(lane, token.index()) {
-            annex.parent.store(parent, Ordering::Release);
-            self.nodes.get(parent).holds.fetch_add(1, Ordering::Relaxed);
-            child.set(flag::CHILD);
         }
     }
 }

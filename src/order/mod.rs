@@ -14,7 +14,8 @@
 //! | `cancel`, `failure` | failing before the start; records of first causes |
 //! | `place` | reservations and holds |
 //! | `commute`, `reduce`, `early`, `group` | one idea each |
-//! | `cycle` | the exact deadlock search, edges added late |
+//! | `cycle` | the exact deadlock search |
+//! | `edge` | edges added late, the start of held tasks |
 //! | `observers` | threads that wait for a token |
 //! | `defect` | whether any of it can still be trusted |
 //! | `body` | start and end of bodies, holds, promises |
@@ -31,6 +32,7 @@ pub(crate) mod datum;
 pub(crate) mod declare;
 pub(crate) mod defect;
 pub(crate) mod early;
+pub(crate) mod edge;
 pub(crate) mod epoch;
 pub(crate) mod failure;
 pub(crate) mod graph;
