@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the models (src/order/models.rs, src/run/models.rs, src/run/whole.rs) with loom
+# Runs the models (src/order/models, src/run/models.rs, src/run/whole.rs) with loom
 # and with shuttle, then plants the defects of mutants.txt in the same code, one at a
 # time, and requires that the model named there fails. Ends with
 # "models: N passed, M failed".
