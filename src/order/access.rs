@@ -252,7 +252,7 @@ impl Graph {
         let annex = self.annex_of(lane, parent)?;
         // SAFETY: the caller holds the placing lock; the reference ends with this function and its result
         // is used under the same lock.
-        let domain = unsafe { annex.domain() }.get_or_insert_with(Box::default);
+        let domain = unsafe { annex.make_domain() };
         if !domain.contains_key(&datum) {
             // A piece begins where the whole it was cut from stands among these children.
             let mut ancestor = data.get(datum).parent;

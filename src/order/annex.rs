@@ -1,7 +1,7 @@
 //! What few tasks need, beside their node: a place, a group, a parent, more
 //! than four accesses, a copied argument, private copies, children.
 
-use crate::sync::atomic::{AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::cell::UnsafeCell;
 use std::sync::Arc;
 
@@ -66,6 +66,9 @@ pub(crate) struct Annex {
     /// Task that holds this place (an acquire inside a body), 0 if an application thread does.
     pub(crate) held_by: AtomicU32,
     body: UnsafeCell<Option<Box<AnnexBody>>>,
+    /// A child has touched data, so there is a domain to end. Set by the thread that runs the body, which the node's
+    /// completion is ordered after; so whoever completes it can do without the placing lock where it is not.
+    has_domain: AtomicBool,
     domain: UnsafeCell<Option<Box<Domain>>>,
 }
 
@@ -83,6 +86,7 @@ impl Annex {
         self.group.store(0, Ordering::Relaxed);
         self.filled_by.store(0, Ordering::Relaxed);
         self.held_by.store(0, Ordering::Relaxed);
+        self.has_domain.store(false, Ordering::Relaxed);
         // SAFETY: a vacant slot has no other user.
         unsafe {
             match &mut *self.body.get() {
@@ -106,7 +110,24 @@ impl Annex {
         unsafe { (*self.body.get()).get_or_insert_with(Box::default) }
     }
 
-    /// The children's timelines, made when first asked for.
+    /// Whether children have touched data. For the thread that runs the body or completes the node.
+    #[inline(always)]
+    pub(crate) fn has_domain(&self) -> bool {
+        self.has_domain.load(Ordering::Relaxed)
+    }
+
+    /// The children's timelines, which from now on there are.
+    ///
+    /// # Safety
+    /// As `domain`; on the thread that runs the body.
+    #[allow(clippy::mut_from_ref)] // exclusive by the placing lock
+    pub(crate) unsafe fn make_domain(&self) -> &mut Domain {
+        self.has_domain.store(true, Ordering::Relaxed);
+        // SAFETY: the caller holds the lock that guards it.
+        unsafe { (*self.domain.get()).get_or_insert_with(Box::default) }
+    }
+
+    /// The children's timelines, if there are any.
     ///
     /// # Safety
     /// The caller holds the placing lock and drops the reference before it gives the lock back.

@@ -116,6 +116,9 @@ impl Graph {
                 }
             }
         }
+        if !annex.has_domain() {
+            return;
+        }
         let _data = self.data.lock();
         // SAFETY: the placing lock is held.
         if let Some(domain) = unsafe { annex.domain() } {

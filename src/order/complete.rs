@@ -262,7 +262,7 @@ impl Graph {
     /// Ends the timelines of a node's children. A datum that the last writing child left failed fails the
     /// parent too: its declared result does not exist.
     fn end_domain(&self, lane: &mut Lane, node: &Node, ending: Ending) -> Ending {
-        let Some(annex) = self.annex(node) else {
+        let Some(annex) = self.annex(node).filter(|annex| annex.has_domain()) else {
             return ending;
         };
         let data = self.data.lock();
