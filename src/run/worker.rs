@@ -109,6 +109,7 @@ impl Runtime {
         if !hasty {
             for glance in 0..GLANCES {
                 if self.has_task(slot) {
+                    lane.left_search.set(Some(Instant::now()));
                     return true;
                 }
                 for _ in 0..1 << glance {
@@ -256,16 +257,18 @@ impl Runtime {
     pub(crate) fn run_body(&self, slot: Option<usize>, node: u32, lent: usize) {
         let graph = self.graph();
         let entry = graph.nodes.get(node);
-        self.running
-            .fetch_add(i64::from(self.one_thread), Ordering::AcqRel);
+        if self.one_thread {
+            self.running.fetch_add(1, Ordering::AcqRel);
+        }
         let kind_of = entry.kind();
         if kind_of == kind::TASK {
             self.run_task_body(slot, node, lent);
         } else {
             self.run_internal_body(node, kind_of);
         }
-        self.running
-            .fetch_sub(i64::from(self.one_thread), Ordering::AcqRel);
+        if self.one_thread {
+            self.running.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 
     #[inline]
