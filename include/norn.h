@@ -549,7 +549,7 @@ typedef void (*norn_complete_fn)(void *arg, struct norn_token token, norn_status
 // The awaited task failed itself; `norn_error` has its record.
 #define NORN_E_TASK_FAILED -60
 
-// The awaited task did not run because something it depends on failed; the record points
+// What was awaited did not succeed because something it depends on failed, and as a task did not run; the record points
 // to the first cause.
 #define NORN_E_PROPAGATED -61
 
@@ -712,7 +712,8 @@ norn_status norn_data_pointer(struct norn_runtime *rt, struct norn_data data, vo
 // `accesses` points to `count` accesses, `slots` to room for `count` numbers.
 norn_status norn_reserve(struct norn_runtime *rt, const struct norn_access *accesses, uint64_t count, uint64_t *slots);
 
-// Gives a reserved place up: those behind it go on as if it had never been taken. Errors: `NORN_E_INVALID`,
+// Gives a reserved place up: those behind it go on as if it had not been taken (a COMMUTE or REDUCE run that it
+// stood in stays divided). Errors: `NORN_E_INVALID`,
 // `NORN_E_STATE` (filled or given up before). Any thread; never blocks.
 //
 // # Safety
@@ -794,14 +795,15 @@ norn_status norn_close(struct norn_runtime *rt);
 norn_status norn_close_with(struct norn_runtime *rt, uint32_t flags, int64_t timeout_ns);
 
 // Waits until everything submitted so far by anyone has completed, children included, and combines
-// open reductions. `timeout_ns`: negative: no limit; 0: only looks. Failures are not reported here.
+// open reductions. `timeout_ns`: negative: no limit; 0: never waits, makes one pass as `norn_progress` does and looks. Failures are not reported here.
 // Errors: `NORN_E_TIMEOUT`; `NORN_E_DEADLOCK` when what is left can never run (a cycle; after
 // `norn_seal` also what nobody can complete), the text lists it; inside a task `NORN_E_WOULD_DEADLOCK`.
 // Any thread; blocks; runs bodies where this thread may.
 //
 // # Safety
 // Always safe to call; garbage gives a status.
-norn_status norn_drain(struct norn_runtime *rt, int64_t timeout_ns);
+norn_status norn_drain(struct norn_runtime *rt,
+                       int64_t timeout_ns);
 
 // One bounded pass: delivers completions and messages, and runs a ready body where this thread may
 // (zero workers, one-thread modes, `NORN_CALLER_WORKS` in the opener). Never waits.
@@ -855,7 +857,8 @@ norn_status norn_intern(struct norn_runtime *rt, const char *text, const char **
 // The pointers in `task` are what its documentation says; body, `arg` and `drop` may be used on another thread.
 norn_status norn_submit(struct norn_runtime *rt, const struct norn_task *task, struct norn_token *token_or_null);
 
-// Submits `count` tasks, all or nothing. The distance between two elements is the first one's
+// Submits `count` tasks, all or nothing (except when memory for tokens runs out, or a task closes a cycle through data
+// of earlier ones of the batch: those are then cancelled and dropped). The distance between two elements is the first one's
 // `struct_size`; all must be equal. Later elements may name tokens declared before, not each other's
 // new tokens. `tokens_or_null` receives `count` tokens. Errors and thread rules as `norn_submit`;
 // the text names the index of the culprit.
@@ -922,7 +925,7 @@ norn_status norn_start(struct norn_runtime *rt, struct norn_token token);
 
 // Waits until a token completes and says how it ended.
 //
-// `timeout_ns`: negative: no limit; 0: only looks. Returns `NORN_OK`, `NORN_E_TASK_FAILED`, `NORN_E_PROPAGATED`,
+// `timeout_ns`: negative: no limit; 0: never waits, makes one pass as `norn_progress` does and looks. Returns `NORN_OK`, `NORN_E_TASK_FAILED`, `NORN_E_PROPAGATED`,
 // `NORN_E_CANCELLED`, `NORN_E_CLOSED` (how it ended; `norn_error` has the record), `NORN_E_TIMEOUT`,
 // `NORN_E_DEADLOCK` (it can never complete; the text says why), `NORN_E_WOULD_DEADLOCK` (it waits for the calling
 // task), `NORN_E_RESOURCE` (no further thread to take this body's place). Any thread; blocks. Inside a task the
@@ -930,7 +933,9 @@ norn_status norn_start(struct norn_runtime *rt, struct norn_token token);
 //
 // # Safety
 // Always safe to call; garbage gives a status.
-norn_status norn_await(struct norn_runtime *rt, struct norn_token token, int64_t timeout_ns);
+norn_status norn_await(struct norn_runtime *rt,
+                       struct norn_token token,
+                       int64_t timeout_ns);
 
 // Waits until all tokens have completed; zero tokens: at once. Returns how the first failed one in the
 // array ended, else `NORN_OK`; otherwise as `norn_await`.

@@ -222,7 +222,8 @@ pub unsafe extern "C" fn norn_reserve(
     })
 }
 
-/// Gives a reserved place up: those behind it go on as if it had never been taken. Errors: `NORN_E_INVALID`,
+/// Gives a reserved place up: those behind it go on as if it had not been taken (a COMMUTE or REDUCE run that it
+/// stood in stays divided). Errors: `NORN_E_INVALID`,
 /// `NORN_E_STATE` (filled or given up before). Any thread; never blocks.
 ///
 /// # Safety

@@ -67,7 +67,7 @@ pub const NORN_E_TOO_LATE: norn_status = -43;
 
 /// The awaited task failed itself; `norn_error` has its record.
 pub const NORN_E_TASK_FAILED: norn_status = -60;
-/// The awaited task did not run because something it depends on failed; the record points
+/// What was awaited did not succeed because something it depends on failed, and as a task did not run; the record points
 /// to the first cause.
 pub const NORN_E_PROPAGATED: norn_status = -61;
 /// The awaited task was cancelled before it started.

@@ -100,7 +100,8 @@ unsafe fn submit_one(rt: &'static Runtime, task: &norn_task) -> Result<norn_toke
     rt.submit(task, accesses, after)
 }
 
-/// Submits `count` tasks, all or nothing. The distance between two elements is the first one's
+/// Submits `count` tasks, all or nothing (except when memory for tokens runs out, or a task closes a cycle through data
+/// of earlier ones of the batch: those are then cancelled and dropped). The distance between two elements is the first one's
 /// `struct_size`; all must be equal. Later elements may name tokens declared before, not each other's
 /// new tokens. `tokens_or_null` receives `count` tokens. Errors and thread rules as `norn_submit`;
 /// the text names the index of the culprit.

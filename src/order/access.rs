@@ -333,23 +333,6 @@ impl Graph {
             }
         }
     }
-
-    /// Checks the accesses of a task without taking their places.
-    pub(crate) fn check_accesses(
-        &self,
-        body: u32,
-        task: &norn_task,
-        accesses: &[norn_access],
-    ) -> Result<()> {
-        let data = self.data.lock();
-        let parent = if task.flags & NORN_CHILD != 0 {
-            body
-        } else {
-            0
-        };
-        let mut scratch = Lane::default();
-        self.resolve(&data, &mut scratch, parent, accesses)
-    }
 }
 
 /// Merges accesses to the same datum; the strongest mode wins.

@@ -362,7 +362,10 @@ pub(crate) fn describe(failure: &Failure) -> String {
     };
     let separator = if cause.text.is_empty() { "" } else { ": " };
     if failure.propagated {
-        format!("did not run because {name} {how}{separator}{}", cause.text)
+        format!(
+            "did not succeed because {name} {how}{separator}{}",
+            cause.text
+        )
     } else {
         format!("{name} {how}{separator}{}", cause.text)
     }

@@ -9,6 +9,7 @@
 use std::sync::atomic::Ordering;
 
 use super::annex::AnnexBody;
+use super::datum::DataTable;
 use super::graph::Graph;
 use super::lane::{Lane, count};
 use super::node::{INLINE_SLOTS, Node, flag, kind, meta};
@@ -120,12 +121,7 @@ impl Graph {
             0
         };
         plant!("submit.placing_locked");
-        self.resolve(&data, lane, parent, accesses)?;
-        let done = self.done_if_awaited(group, after);
-        if bound.is_some() || done.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
-            let late = [bound, done].into_iter().flatten().collect();
-            self.refuse_cycle(&data, late, lane, parent, task, after)?;
-        }
+        self.admit(&data, lane, parent, group, bound, task, accesses, after)?;
         let index = self.prepare(lane, body, task, lane.wanted.len(), bound, group)?;
         let token = self.nodes.get(index).token(self.id, index);
         if group != 0
@@ -153,6 +149,29 @@ impl Graph {
         Ok(token)
     }
 
+    /// Resolves the accesses into `lane.wanted` and refuses a task that would close a cycle. Changes nothing in the
+    /// graph. `bound`: the declared token that the task binds. Under the placing lock.
+    #[allow(clippy::too_many_arguments)] // what a submission is, for its two callers; a struct would only rename it
+    pub(crate) fn admit(
+        &self,
+        data: &DataTable,
+        lane: &mut Lane,
+        parent: u32,
+        group: u32,
+        bound: Option<u32>,
+        task: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+    ) -> Result<()> {
+        self.resolve(data, lane, parent, accesses)?;
+        let done = self.done_if_awaited(group, after);
+        if bound.is_some() || done.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
+            let late = [bound, done].into_iter().flatten().collect();
+            self.refuse_cycle(data, late, lane, parent, task, after)?;
+        }
+        Ok(())
+    }
+
     /// The group a task belongs to: the one named, else that of the calling body.
     fn group_for(&self, body: u32, named: norn_group) -> Result<u32> {
         if named.id != 0 {
@@ -169,14 +188,28 @@ impl Graph {
             .map_or(0, |annex| annex.group.load(Ordering::Relaxed))
     }
 
-    /// Whether a task may join its group, as a submit of it would say.
-    pub(crate) fn check_group(&self, body: u32, named: norn_group) -> Result<()> {
-        let group = self.group_for(body, named)?;
-        if group == 0 {
-            return Ok(());
+    /// Whether a submit of a task that binds `bound` would be refused as the graph is now. Takes nothing.
+    pub(crate) fn check_admission(
+        &self,
+        scratch: &mut Lane,
+        body: u32,
+        bound: Option<u32>,
+        task: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+    ) -> Result<()> {
+        let group = self.group_for(body, task.group)?;
+        if group != 0 {
+            let of_member = self.group_of_body(body) == group;
+            self.groups.lock().check_joinable(group, of_member)?;
         }
-        let of_member = self.group_of_body(body) == group;
-        self.groups.lock().check_joinable(group, of_member)
+        let parent = if task.flags & NORN_CHILD != 0 {
+            body
+        } else {
+            0
+        };
+        let data = self.data.lock();
+        self.admit(&data, scratch, parent, group, bound, task, accesses, after)
     }
 
     fn join_group(

@@ -6,6 +6,7 @@ use super::runtime::Runtime;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_STATE};
 use crate::abi::types::{NORN_READ, NORN_REDUCE, norn_access, norn_task, norn_token};
 use crate::error::{Error, Result};
+use crate::order::lane::Lane;
 use crate::order::node::kind;
 use crate::order::token::Token;
 
@@ -24,6 +25,8 @@ pub(crate) struct Batch<'a> {
     filled: HashSet<u64>,
     /// Data that an earlier task of the batch writes.
     written: HashSet<u64>,
+    /// What checks work with. It never touches the graph.
+    scratch: Lane,
 }
 
 impl<'a> Batch<'a> {
@@ -35,6 +38,7 @@ impl<'a> Batch<'a> {
             bound: HashSet::new(),
             filled: HashSet::new(),
             written: HashSet::new(),
+            scratch: Lane::default(),
         }
     }
 
@@ -48,26 +52,12 @@ impl<'a> Batch<'a> {
         let graph = self.runtime.graph();
         self.runtime.check_place(task)?;
         graph.check_task(self.body, task, after)?;
-        graph.check_group(self.body, task.group)?;
-        graph.check_accesses(self.body, task, &self.as_if_written(accesses))?;
+        let bound = self.check_bound(task)?;
+        let checked = self.as_if_written(accesses);
+        graph.check_admission(&mut self.scratch, self.body, bound, task, &checked, after)?;
         for access in accesses {
             if access.mode != NORN_READ && access.mode != NORN_REDUCE {
                 self.written.insert(access.data.id);
-            }
-        }
-        if task.r#as.id != 0 {
-            let declared = match graph.live_node(Token::from(task.r#as))? {
-                Some((_, node)) => node.kind() == kind::DECLARED,
-                None => false,
-            };
-            if !declared || !self.bound.insert(task.r#as.id) {
-                return Err(Error::new(
-                    NORN_E_STATE,
-                    format!(
-                        "task.as {:#x} is no declared token without a task",
-                        task.r#as.id
-                    ),
-                ));
             }
         }
         for access in accesses {
@@ -86,6 +76,27 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
+    /// The node of the declared token that a task binds, which no other task of the batch does.
+    fn check_bound(&mut self, task: &norn_task) -> Result<Option<u32>> {
+        if task.r#as.id == 0 {
+            return Ok(None);
+        }
+        match self.runtime.graph().live_node(Token::from(task.r#as))? {
+            Some((index, node))
+                if node.kind() == kind::DECLARED && self.bound.insert(task.r#as.id) =>
+            {
+                Ok(Some(index))
+            }
+            _ => Err(Error::new(
+                NORN_E_STATE,
+                format!(
+                    "task.as {:#x} is no declared token without a task",
+                    task.r#as.id
+                ),
+            )),
+        }
+    }
+
     /// The accesses as they are to be checked: a REDUCE needs a writer before it on an unwritten datum, which may
     /// be an earlier task of the batch.
     fn as_if_written(&self, accesses: &[norn_access]) -> Vec<norn_access> {
@@ -98,8 +109,9 @@ impl<'a> Batch<'a> {
         checked
     }
 
-    /// Submits all. What can still fail here is a cycle through tokens bound in the batch, which is looked for
-    /// first, and running out of memory for tokens.
+    /// Submits all. Each was checked against the graph as it is. What can still fail is a cycle that several tasks of
+    /// the batch close together: one through their `after` edges alone is looked for first, one through data of
+    /// the batch as well is not. And memory for tokens may run out.
     pub(crate) fn submit(self) -> Result<Vec<norn_token>> {
         self.refuse_cycle()?;
         let mut tokens = Vec::with_capacity(self.entries.len());

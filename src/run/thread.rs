@@ -5,6 +5,7 @@
 //! its OpenMP threads would have, a guard below it, the floating-point
 //! environment of the thread that opened norn, and none of its signals.
 
+// Under shuttle the threads are the checker's, and most of this file stands idle.
 #![cfg_attr(shuttle, allow(dead_code, unused_imports))]
 
 use core::ffi::c_void;

@@ -118,7 +118,7 @@ impl Runtime {
 
     /// One bounded pass, where this thread may run something.
     pub(crate) fn progress_once(&self) {
-        if seat::body_in(self) != 0 {
+        if seat::body_in(self) != 0 || seat::in_callback() {
             return;
         }
         if self.callers_run {

@@ -221,7 +221,7 @@ impl Runtime {
             ));
         }
         if timeout_ns == 0 {
-            // Only looks; but lets what is pending here be seen.
+            // Never waits, but lets what is pending here be seen.
             self.progress_once();
             return if done() { Ok(()) } else { Err(timed_out()) };
         }

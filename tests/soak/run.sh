@@ -30,7 +30,8 @@ report() { # PART STATUS TEXT
 
 misuse() {
     local status=0 variant runs=0
-    cmake -S tests/c -B "$out/tests-c" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" >"$out/tests-c.log" 2>&1 &&
+    cmake -S tests/c -B "$out/tests-c" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" \
+        -DNORN_TEST_TIMEOUT=7200 >"$out/tests-c.log" 2>&1 &&
         cmake --build "$out/tests-c" --parallel 2 >>"$out/tests-c.log" 2>&1 || { report misuse 1 "not built; $out/tests-c.log"; return; }
     for variant in async:0 async:1 async:2 async:8 sync:1 shuffle:1; do
         NORN_MODE=${variant%:*} NORN_WORKERS=${variant#*:} timeout 120 "$out/tests-c/abi.misuse" >>"$out/misuse.log" 2>&1 ||

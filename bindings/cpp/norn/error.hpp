@@ -75,7 +75,7 @@ public:
 
 private:
     static std::string sentence(const norn_error_info &record) {
-        std::string text = record.status == NORN_E_PROPAGATED ? "did not run because " : "";
+        std::string text = record.status == NORN_E_PROPAGATED ? "did not succeed because " : "";
         text += record.task[0] != '\0' ? std::string("task \"") + record.task + "\"" : std::string("a task without name");
         if (record.cause_status == NORN_E_TASK_FAILED)
             text += " failed with code " + std::to_string(record.code);

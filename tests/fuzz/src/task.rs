@@ -281,7 +281,7 @@ pub fn submit(run: &Run, model: &mut Model, drafts: &[Draft], many: bool) -> Opt
 }
 
 /// A task submitted by the body of `parent`; its node and token.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // what a nested task is, one by one; a struct would only rename them
 pub fn nested(
     run: &Run,
     parent: usize,
