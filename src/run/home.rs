@@ -102,16 +102,19 @@ impl Home {
             .sum()
     }
 
-    /// Waits until every change to the graph that is in progress now has ended.
-    pub(crate) fn let_changes_end(&self) {
+    /// Waits until every change to the graph that is in progress now has ended, and says whether they have. After a
+    /// defect it does not wait: the change that the panic left stays open for ever, and nothing is freed.
+    pub(crate) fn let_changes_end(&self) -> bool {
+        let mut ended = true;
         let counters: Vec<Arc<Counters>> = self.counters.lock().clone();
         for counters in counters {
             let seen = counters.changes.load(Ordering::Acquire);
             let mut tries = 0u32;
-            while seen % 2 == 1
-                && tries < CHANGE_TRIES
-                && counters.changes.load(Ordering::Acquire) == seen
-            {
+            while seen % 2 == 1 && counters.changes.load(Ordering::Acquire) == seen {
+                if tries == CHANGE_TRIES || self.graph.defect.is_caught() {
+                    ended = false;
+                    break;
+                }
                 tries += 1;
                 if tries > 1 << 12 {
                     // Its thread has lost its core in the middle, or runs a long destructor.
@@ -123,6 +126,7 @@ impl Home {
                 }
             }
         }
+        ended
     }
 
     fn reset_counters(&self) {

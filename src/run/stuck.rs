@@ -37,10 +37,7 @@ impl Runtime {
     /// Whether something holds, and not only because a thread without a slot is in the middle of a change: it has
     /// taken a hold off, say, and the tasks that this lets go are not in their queues yet.
     pub(crate) fn stays(&self, look: &dyn Fn() -> bool) -> bool {
-        look() && {
-            self.home.let_changes_end();
-            look()
-        }
+        look() && self.home.let_changes_end() && look()
     }
 
     /// Nothing runs and nothing is runnable, as far as this thread can see while it waits.
