@@ -97,12 +97,13 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The accesses as they are to be checked: a REDUCE needs a writer before it on an unwritten datum, which may
-    /// be an earlier task of the batch.
+    /// The accesses as they are to be checked. An earlier task of the batch may be the first writer of an unwritten
+    /// datum: then a REDUCE is allowed, and a writer comes after those who wait for that first one, not before.
     fn as_if_written(&self, accesses: &[norn_access]) -> Vec<norn_access> {
         let mut checked = accesses.to_vec();
         for access in &mut checked {
-            if access.mode == NORN_REDUCE && self.written.contains(&access.data.id) {
+            let known = (NORN_READ..=NORN_REDUCE).contains(&access.mode);
+            if known && access.slot == 0 && self.written.contains(&access.data.id) {
                 access.mode = NORN_READ;
             }
         }
