@@ -81,6 +81,15 @@ fn check_version(header_version: i32) -> Result<()> {
     Ok(())
 }
 
+/// Opens a runtime under these environment variables alone.
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) fn open_for_test(environment: &[(&str, &str)]) -> Result<*mut norn_runtime> {
+    let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+    let environment: Vec<_> = environment.iter().map(owned).collect();
+    // SAFETY: no configuration, so no strings and no callbacks.
+    open_new(unsafe { Settings::resolve(None, &environment) }?)
+}
+
 fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
     fork::watch_forks();
     asymmetric::prepare();
