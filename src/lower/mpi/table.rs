@@ -198,8 +198,8 @@ pub struct norn_mpi_requests {
 /// Blocking: no call waits for another rank, except `abort`, which does not return, and `comm_free`, which an MPI may
 /// make wait until every rank of the communicator has come.
 ///
-/// Errors: communicators from `comm_idup` return errors as codes. Where a code other than `NORN_MPI_OK` is returned,
-/// no output was written and nothing is posted.
+/// Errors: no call ends the program, whatever error handlers the application has set; MPI's error comes back as a
+/// code. Where a code other than `NORN_MPI_OK` is returned, no output was written and nothing is posted.
 ///
 /// Ownership: buffers stay the caller's and must live until the request is reported by `test`. Texts are copied into
 /// the caller's buffer, cut to its size and ended by a zero byte.
@@ -225,8 +225,7 @@ pub struct norn_mpi_table {
     /// Thread level provided, and whether the caller is the thread that initialised MPI (1 or 0). `comm` tells `sim`
     /// which rank asks; an MPI ignores it.
     pub thread: unsafe extern "C" fn(comm: i32, level: *mut i32, is_main: *mut i32) -> i32,
-    /// Rank and size of `MPI_COMM_WORLD`, or 0 and 0 where MPI was initialised by a session only. `comm` as in
-    /// `thread`.
+    /// Rank and size of `MPI_COMM_WORLD`. `comm` as in `thread`.
     pub world: unsafe extern "C" fn(comm: i32, rank: *mut i32, size: *mut i32) -> i32,
     /// Whether this MPI takes device pointers: 1 yes, 0 no, -1 it does not say. The reason as text, with the name of
     /// the query that answered.
@@ -305,17 +304,18 @@ pub struct norn_mpi_table {
         slot: *mut i32,
     ) -> i32,
     /// A nonblocking collective; as in MPI, in the same order on every rank of the communicator. The structure and
-    /// its arrays are read during the call only. `NORN_MPI_TOO_LARGE` for a reduction of more than `reduce_limit`
-    /// elements.
+    /// its arrays are read during the call only. `NORN_MPI_TOO_LARGE` for what `count_limit` forbids.
     pub icollective: unsafe extern "C" fn(
         set: *mut norn_mpi_requests,
         what: *const norn_mpi_collective,
         user: u64,
         slot: *mut i32,
     ) -> i32,
-    /// Largest count of one reduction: `INT32_MAX`, or `INT64_MAX` where the MPI has large counts. Longer ones are
-    /// cut into pieces by the caller, the same on every rank.
-    pub reduce_limit: unsafe extern "C" fn(limit: *mut i64) -> i32,
+    /// Largest count in a reduction, and largest count or displacement in a v form: `INT32_MAX`, or `INT64_MAX` where
+    /// the MPI has large counts. The ranks of a collective do not all know whether it is kept, so the caller looks
+    /// before anyone enters: it cuts a reduction into pieces, the same on every rank, and refuses a v form.
+    /// Everything else takes any count in any MPI.
+    pub count_limit: unsafe extern "C" fn(limit: *mut i64) -> i32,
     /// Tests `slot_count` of the slots, in one go (`MPI_Testsome`), which lets MPI progress once. The cost follows
     /// `slot_count`, never the number of requests pending; which ones to test is the caller's choice. Slots that are
     /// free or listed twice are passed over. Writes the `done_count` that have finished to `done`, which has room for

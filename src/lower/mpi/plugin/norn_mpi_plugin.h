@@ -211,8 +211,8 @@ typedef struct norn_mpi_done {
 // Blocking: no call waits for another rank, except `abort`, which does not return, and `comm_free`, which an MPI may
 // make wait until every rank of the communicator has come.
 //
-// Errors: communicators from `comm_idup` return errors as codes. Where a code other than `NORN_MPI_OK` is returned,
-// no output was written and nothing is posted.
+// Errors: no call ends the program, whatever error handlers the application has set; MPI's error comes back as a
+// code. Where a code other than `NORN_MPI_OK` is returned, no output was written and nothing is posted.
 //
 // Ownership: buffers stay the caller's and must live until the request is reported by `test`. Texts are copied into
 // the caller's buffer, cut to its size and ended by a zero byte.
@@ -234,8 +234,7 @@ typedef struct norn_mpi_table {
   // Thread level provided, and whether the caller is the thread that initialised MPI (1 or 0). `comm` tells `sim`
   // which rank asks; an MPI ignores it.
   int32_t (*thread)(int32_t comm, int32_t *level, int32_t *is_main);
-  // Rank and size of `MPI_COMM_WORLD`, or 0 and 0 where MPI was initialised by a session only. `comm` as in
-  // `thread`.
+  // Rank and size of `MPI_COMM_WORLD`. `comm` as in `thread`.
   int32_t (*world)(int32_t comm, int32_t *rank, int32_t *size);
   // Whether this MPI takes device pointers: 1 yes, 0 no, -1 it does not say. The reason as text, with the name of
   // the query that answered.
@@ -295,15 +294,16 @@ typedef struct norn_mpi_table {
                    uint64_t user,
                    int32_t *slot);
   // A nonblocking collective; as in MPI, in the same order on every rank of the communicator. The structure and
-  // its arrays are read during the call only. `NORN_MPI_TOO_LARGE` for a reduction of more than `reduce_limit`
-  // elements.
+  // its arrays are read during the call only. `NORN_MPI_TOO_LARGE` for what `count_limit` forbids.
   int32_t (*icollective)(struct norn_mpi_requests *set,
                          const struct norn_mpi_collective *what,
                          uint64_t user,
                          int32_t *slot);
-  // Largest count of one reduction: `INT32_MAX`, or `INT64_MAX` where the MPI has large counts. Longer ones are
-  // cut into pieces by the caller, the same on every rank.
-  int32_t (*reduce_limit)(int64_t *limit);
+  // Largest count in a reduction, and largest count or displacement in a v form: `INT32_MAX`, or `INT64_MAX` where
+  // the MPI has large counts. The ranks of a collective do not all know whether it is kept, so the caller looks
+  // before anyone enters: it cuts a reduction into pieces, the same on every rank, and refuses a v form.
+  // Everything else takes any count in any MPI.
+  int32_t (*count_limit)(int64_t *limit);
   // Tests `slot_count` of the slots, in one go (`MPI_Testsome`), which lets MPI progress once. The cost follows
   // `slot_count`, never the number of requests pending; which ones to test is the caller's choice. Slots that are
   // free or listed twice are passed over. Writes the `done_count` that have finished to `done`, which has room for
