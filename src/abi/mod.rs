@@ -15,3 +15,4 @@ pub mod status;
 pub mod task;
 pub mod token;
 pub mod types;
+pub mod world;

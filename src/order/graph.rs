@@ -280,8 +280,9 @@ impl Graph {
             token: node.token(self.id, index),
             status,
             code,
+            rank: -1,
             name: node.name() as usize,
-            operation,
+            operation: operation.into(),
             text: text.into(),
             worker: lane.worker,
             looked_at: AtomicBool::new(false),
@@ -357,11 +358,14 @@ pub(crate) fn describe(failure: &Failure) -> String {
         || format!("#{}", cause.token.index()),
         |name| format!("\"{}\"", name.to_string_lossy()),
     );
-    let how = match cause.status {
+    let mut how = match cause.status {
         crate::abi::status::NORN_E_CANCELLED => "was cancelled".to_string(),
         crate::abi::status::NORN_E_CLOSED => "was closed".to_string(),
         _ => format!("failed with code {}", cause.code),
     };
+    if cause.rank >= 0 {
+        how = format!("{how} on rank {}", cause.rank);
+    }
     let separator = if cause.text.is_empty() { "" } else { ": " };
     if failure.propagated {
         format!(

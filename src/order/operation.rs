@@ -19,7 +19,8 @@ use std::sync::atomic::Ordering;
 use super::graph::Graph;
 use super::lane::{Ending, Lane};
 use super::node::{Node, flag, kind};
-use crate::abi::status::norn_status;
+use super::token::Token;
+use crate::abi::status::{NORN_E_DEADLOCK, norn_status};
 
 /// What a lowering carries out. Dropped when its node is given back, however it ended.
 pub(crate) trait Operation: Send + Sync {
@@ -34,6 +35,22 @@ pub(crate) trait Operation: Send + Sync {
     /// Whether it is handed to its lowering even if a predecessor has failed.
     fn is_owed(&self) -> bool {
         false
+    }
+
+    /// The operation that is issued only after this one has been, although no edge of the graph says so: they share a
+    /// queue of the lowering's. For the deadlock search; called under the placing lock.
+    fn issued_before(&self) -> Option<Token> {
+        None
+    }
+
+    /// The operations that must be issued before this one; asked while it is being submitted.
+    fn issued_after(&self) -> Vec<Token> {
+        Vec::new()
+    }
+
+    /// What a cycle through that order is, and what helps against it.
+    fn order_trouble(&self) -> (norn_status, &'static str) {
+        (NORN_E_DEADLOCK, "")
     }
 
     /// What it is and what it waits for, for dumps and the watchdog: "send of 8 B to rank 3, key 7: posted".

@@ -21,7 +21,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use crate::sync::thread::Thread as StdThread;
 use crate::sync::{Mutex, RwLock};
 
@@ -45,6 +45,26 @@ pub(crate) trait Lowering: Send + Sync {
     fn only_thread(&self) -> Option<StdThread> {
         None
     }
+
+    /// Ends what it shares with other processes, after all work is over and before the runtime is closed. May wait.
+    fn close(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
+        let _ = (runtime, deadline);
+        Ok(())
+    }
+
+    /// The process is about to abort: takes along those that cannot go on without it.
+    fn abort(&self, code: i32) {
+        let _ = code;
+    }
+}
+
+/// Work goes on outside of the graph while this lives, so that nobody takes the runtime for stuck.
+pub(crate) struct GoesOn<'a>(&'a Runtime);
+
+impl Drop for GoesOn<'_> {
+    fn drop(&mut self) {
+        self.0.lowerings.under_way.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// The lowerings of a runtime.
@@ -59,6 +79,8 @@ pub(crate) struct Lowerings {
     under_way: AtomicUsize,
     /// Threads that wait without a slot and would take the duty.
     idlers: Mutex<Vec<StdThread>>,
+    /// Hundredths of a core that may go into looking for what is late; 0: not said.
+    idle_share: AtomicU32,
 }
 
 /// How long the thread on duty sleeps between passes when nothing has come for `spin_ns`.
@@ -108,10 +130,39 @@ impl Runtime {
     }
 
     /// Removes a lowering; no pass over it begins afterwards, one may still end.
-    pub(crate) fn remove_lowering(&self, lowering: &Arc<dyn Lowering>) {
+    pub(crate) fn remove_lowering<L: Lowering>(&self, lowering: &L) {
         let mut list = self.lowerings.list.write();
-        list.retain(|other| !Arc::ptr_eq(other, lowering));
+        list.retain(|other| !core::ptr::addr_eq(Arc::as_ptr(other), lowering));
         self.lowerings.count.store(list.len(), Ordering::SeqCst);
+    }
+
+    /// How much of a core may go into looking for what is late.
+    pub(crate) fn set_idle_share(&self, hundredths: u32) {
+        let share = &self.lowerings.idle_share;
+        share.store(hundredths, Ordering::Relaxed);
+    }
+
+    /// Says that something goes on that no node of the graph shows.
+    pub(crate) fn keep_going(&self) -> GoesOn<'_> {
+        self.lowerings.under_way.fetch_add(1, Ordering::SeqCst);
+        GoesOn(self)
+    }
+
+    /// Ends what the lowerings share with other processes.
+    pub(super) fn close_lowerings(&self, deadline: Option<Instant>) -> Result<()> {
+        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
+        list.iter()
+            .try_for_each(|lowering| lowering.close(self, deadline))
+    }
+
+    /// The process is about to abort.
+    #[cold]
+    pub(super) fn abort_lowerings(&self) {
+        if let Some(list) = self.lowerings.list.try_read() {
+            for lowering in list.iter() {
+                lowering.abort(1);
+            }
+        }
     }
 
     /// Submits an operation; see `Graph::submit_operation`.

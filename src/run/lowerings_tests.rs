@@ -74,7 +74,6 @@ struct Opened {
     handle: *mut norn_runtime,
     runtime: &'static Runtime,
     queue: Arc<Queue>,
-    lowering: Arc<dyn Lowering>,
 }
 
 /// Every way of running: each test must hold in all of them.
@@ -90,13 +89,11 @@ fn open(way: &[(&str, &str)]) -> Opened {
     let handle = open_for_test(way).unwrap();
     let runtime = home::resolve(handle).unwrap();
     let queue = Arc::new(Queue::default());
-    let lowering: Arc<dyn Lowering> = queue.clone();
-    runtime.add_lowering(lowering.clone());
+    runtime.add_lowering(queue.clone());
     Opened {
         handle,
         runtime,
         queue,
-        lowering,
     }
 }
 
@@ -144,7 +141,7 @@ impl Opened {
     }
 
     fn close(self) {
-        self.runtime.remove_lowering(&self.lowering);
+        self.runtime.remove_lowering(&*self.queue);
         close(self.handle, NORN_DRAIN, -1).ok();
     }
 }

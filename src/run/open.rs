@@ -175,6 +175,10 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     };
     let deadline = deadline_of(timeout_ns);
     runtime.finish_work(flags, deadline)?;
+    if let Err(error) = runtime.close_lowerings(deadline) {
+        runtime.graph().closing.store(false, Ordering::SeqCst);
+        return Err(error);
+    }
     if runtime.graph().defect.is_caught() {
         drop(_closing);
         return close_defective(runtime, shared, timeout_ns);
@@ -329,6 +333,7 @@ impl Runtime {
         if flags == NORN_CANCEL {
             graph.cancelling.store(true, Ordering::SeqCst);
             self.act(|graph, lane| graph.cancel_all(lane, flag::RUN_ALWAYS));
+            self.offer_duty();
         }
         let _watching = Watching::new(self, true);
         let over = || {
@@ -336,7 +341,12 @@ impl Runtime {
                 || (self.live_tasks() == 0 && !self.combining() && self.blocked.count() == 0)
         };
         loop {
-            let quiet = || over() || (self.is_quiescent() && !self.is_somebody_inside());
+            let quiet = || {
+                over()
+                    || (self.is_quiescent()
+                        && !self.is_somebody_inside()
+                        && !self.has_operations_under_way())
+            };
             let goal = Goal {
                 reached: &quiet,
                 dear: true,
@@ -354,6 +364,7 @@ impl Runtime {
             }
             let closed = self.act(|graph, lane| graph.close_unserved(lane));
             if closed {
+                self.offer_duty();
                 continue;
             }
             if over() {
@@ -362,6 +373,7 @@ impl Runtime {
             let rests = || {
                 self.is_quiescent()
                     && !self.is_somebody_inside()
+                    && !self.has_operations_under_way()
                     && !self.blocked.any_limited()
                     && !self.somebody_holds()
             };
@@ -370,6 +382,7 @@ impl Runtime {
                 // and a RUN_ALWAYS task cannot run in a cycle.
                 let before = self.live_tasks();
                 self.act(|graph, lane| graph.cancel_all(lane, 0));
+                self.offer_duty();
                 if self.live_tasks() < before {
                     continue;
                 }

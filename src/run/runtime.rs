@@ -1,7 +1,7 @@
 //! A runtime: a graph, the queues, the threads, and the calls that change the
 //! graph and then hand what has become runnable to the scheduler.
 
-use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use crate::sync::thread::Thread as StdThread;
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -81,6 +81,8 @@ pub(crate) struct Runtime {
     pub(crate) watchdog_bell: (Mutex<bool>, Condvar),
     /// What carries operations out.
     pub(crate) lowerings: Lowerings,
+    /// Rank of this process in the first world that was attached; -1 without one.
+    pub(crate) rank: AtomicI32,
     /// A NORN_SHARED runtime counts its opens in `home::SHARED`.
     pub(crate) shared: bool,
 }
@@ -141,6 +143,7 @@ impl Runtime {
             watchdog: Mutex::new(None),
             watchdog_bell: (Mutex::new(false), Condvar::new()),
             lowerings: Lowerings::default(),
+            rank: AtomicI32::new(-1),
             shared: settings.shared,
             settings,
         }
@@ -337,6 +340,7 @@ impl Runtime {
                         .hooks
                         .log
                         .error(format_args!("{text}; aborting, as on_failure asks"));
+                    self.abort_lowerings();
                     std::process::abort();
                 }
             }

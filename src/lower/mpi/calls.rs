@@ -12,6 +12,11 @@ pub(crate) struct Calls {
     table: &'static norn_mpi_table,
 }
 
+// SAFETY: the table is constant, and its functions and texts may be used from any thread that MPI's level allows.
+unsafe impl Send for Calls {}
+// SAFETY: as above.
+unsafe impl Sync for Calls {}
+
 /// A call that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failed {
@@ -160,10 +165,10 @@ impl Calls {
         Ok(handle)
     }
 
-    pub(crate) fn reduce_limit(&self) -> i64 {
+    pub(crate) fn count_limit(&self) -> i64 {
         let mut limit = i64::from(i32::MAX);
         // SAFETY: see above.
-        unsafe { (self.table.reduce_limit)(&mut limit) };
+        unsafe { (self.table.count_limit)(&mut limit) };
         limit
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Record {
 /// What a message between two ranks is, in full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
+    /// Number of the message on its wire.
+    pub(crate) sequence: u64,
     /// Key, or -1 of an ordered edge.
     pub(crate) key: i64,
     /// Number among the edges of this key or order.
@@ -54,6 +56,8 @@ pub(crate) enum Control {
     Join { lane: u32, number: u64 },
     /// Everything unfinished of the world fails.
     Fail(Record),
+    /// The last word of a rank.
+    Fin,
     /// Verify mode: what the next message of this wire is.
     Declared(Wire, Identity),
 }
@@ -73,9 +77,11 @@ impl Control {
             } => writer.u32(5).u32(*lane).u64(*number).record(record),
             Self::Join { lane, number } => writer.u32(6).u32(*lane).u64(*number),
             Self::Fail(record) => writer.u32(7).record(record),
+            Self::Fin => writer.u32(9),
             Self::Declared(wire, identity) => writer
                 .u32(8)
                 .wire(wire)
+                .u64(identity.sequence)
                 .u64(identity.key as u64)
                 .u64(identity.number)
                 .u64(identity.bytes)
@@ -108,12 +114,14 @@ impl Control {
             8 => Self::Declared(
                 reader.wire()?,
                 Identity {
+                    sequence: reader.u64()?,
                     key: reader.u64()? as i64,
                     number: reader.u64()?,
                     bytes: reader.u64()?,
                     name: reader.text()?,
                 },
             ),
+            9 => Self::Fin,
             _ => return None,
         })
     }
@@ -216,6 +224,7 @@ mod tests {
             ..record()
         };
         let identity = Identity {
+            sequence: 3,
             key: -1,
             number: 9,
             bytes: 1 << 40,
@@ -233,6 +242,7 @@ mod tests {
             },
             Control::Join { lane: 1, number: 2 },
             Control::Fail(cut),
+            Control::Fin,
             Control::Declared(wire, identity),
         ] {
             let bytes = control.encode();
