@@ -430,6 +430,11 @@ impl Engine {
         }
     }
 
+    /// Whether a reason is waited for.
+    pub(crate) fn has_unexplained(&self) -> bool {
+        self.lanes.iter().any(|room| !room.unexplained.is_empty())
+    }
+
     /// Whether an agreement is under way, or has to be joined.
     pub(crate) fn has_agreements(&self) -> bool {
         self.lanes

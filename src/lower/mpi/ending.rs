@@ -69,7 +69,6 @@ impl World {
         wait(&|| self.settled.load(Ordering::SeqCst), &|| {
             self.engine.lock().missing(self)
         })?;
-        self.life.store(life::OVER, Ordering::SeqCst);
         self.release(runtime);
         worlds::leave(self);
         runtime.remove_lowering(self);
@@ -79,6 +78,8 @@ impl World {
     /// Frees what MPI holds for the world.
     fn release(&self, runtime: &Runtime) {
         let mut engine = self.engine.lock();
+        // Under the lock: no pass uses what is freed below.
+        self.life.store(life::OVER, Ordering::SeqCst);
         if self.calls.state() != NORN_MPI_ACTIVE {
             return;
         }

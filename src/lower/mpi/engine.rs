@@ -172,7 +172,12 @@ impl Engine {
 
     /// Whether another pass can achieve something.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.order.is_empty() || !self.ready.is_empty() || self.sinks
+        !self.order.is_empty()
+            || !self.ready.is_empty()
+            || self.sinks
+            || self.has_suspects()
+            || self.has_unexplained()
+            || self.verify.as_ref().is_some_and(Verify::waits)
     }
 
     pub(crate) fn has_ready(&self) -> bool {

@@ -189,10 +189,4 @@ impl Lines {
             .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
         line.get(position + 1).cloned()
     }
-
-    /// All that is declared and not posted.
-    pub(crate) fn waiting(&self) -> Vec<Arc<Exchange>> {
-        let queues = self.queues.lock();
-        queues.lines.values().flatten().cloned().collect()
-    }
 }

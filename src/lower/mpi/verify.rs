@@ -28,6 +28,13 @@ pub(crate) struct Verify {
     received: HashMap<Place, Option<(Arc<Exchange>, i64, bool)>>,
 }
 
+impl Verify {
+    /// Whether an identity is waited for.
+    pub(crate) fn waits(&self) -> bool {
+        !self.received.is_empty()
+    }
+}
+
 impl Engine {
     /// The number of a message on its wire; 0 where nobody counts.
     pub(crate) fn next_sequence(&mut self, message: &Message) -> u64 {

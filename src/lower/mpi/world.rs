@@ -330,6 +330,10 @@ impl World {
 
     fn run_engine(&self, runtime: &Runtime, finished: &mut Finished) -> bool {
         let mut engine = self.engine.lock();
+        if self.life.load(Ordering::SeqCst) == life::OVER {
+            self.busy.store(0, Ordering::SeqCst);
+            return false;
+        }
         let previous = self.inside.swap(thread_number(), Ordering::Relaxed);
         let mut went_on = false;
         if self.calls.state() == NORN_MPI_ACTIVE {
