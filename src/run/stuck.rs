@@ -145,6 +145,13 @@ impl Runtime {
                         graph.place_label(index)
                     ));
                 }
+                kind::TASK if state & flag::PARTICULAR != 0 && graph.operation_of(node).is_some() => {
+                    if let Some(operation) = graph.operation_of(node) {
+                        let arrived = node.pending.load(Ordering::Acquire) == 0;
+                        let list = if arrived { &mut roots } else { &mut waiting };
+                        list.push(format!("{}: {}", label(), operation.describe()));
+                    }
+                }
                 kind::TASK if state & flag::STARTED == 0 => waiting.push(label()),
                 _ => {}
             }
@@ -251,6 +258,8 @@ impl Runtime {
             state & kind::MASK == kind::TASK
                 && state & flag::STARTED != 0
                 && state & (flag::BLOCKED | flag::ENDED | flag::CANCELLED) == 0
+                // A message that is posted is what others have to do something about.
+                && graph.operation_of(node).is_none()
         })
     }
 }

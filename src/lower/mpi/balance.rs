@@ -35,15 +35,6 @@ pub(crate) struct Balance {
     suspects: PerWire<Suspect>,
     /// Queries asked and answered.
     queries: HashMap<(i32, Wire), (u64, u64)>,
-    /// Memory of receives of empty messages, by slot.
-    kept: HashMap<i32, Vec<u8>>,
-}
-
-impl Balance {
-    /// Keeps the memory of a receive until it has ended.
-    pub(crate) fn keep(&mut self, slot: i32, memory: Vec<u8>) {
-        self.kept.insert(slot, memory);
-    }
 }
 
 fn looks_like_poison(bytes: i64, expected: u64) -> bool {
@@ -112,7 +103,6 @@ impl Engine {
             return;
         };
         let (peer, wire, expected) = (message.peer, message.wire, message.layout.bytes);
-        self.balance.kept.remove(&done.slot);
         let failed = |engine: &Self| {
             let call = if message.send { "MPI_Isend" } else { "MPI_Irecv" };
             How::Failed {

@@ -28,8 +28,15 @@ const MOST_POSTED: usize = 256;
 
 /// What a request is for.
 pub(crate) enum Flight {
-    /// A message of the graph. `sequence`: in verify mode, its number on its wire.
-    Message(Arc<Exchange>, u64),
+    /// A message of the graph.
+    Message {
+        exchange: Arc<Exchange>,
+        /// In verify mode, its number on its wire.
+        sequence: u64,
+        /// Memory of a receive of nothing, which has room for a poison.
+        #[allow(dead_code)] // written by MPI
+        memory: Vec<u8>,
+    },
     /// A poison, or a receive into scratch memory, which is kept here.
     Owed {
         peer: i32,
@@ -119,6 +126,7 @@ pub(crate) struct Engine {
     // Scratch of `test`.
     chosen: Vec<i32>,
     done: Vec<norn_mpi_done>,
+    ended_flights: Vec<Option<Flight>>,
 }
 
 impl Engine {
@@ -154,6 +162,7 @@ impl Engine {
             ready: VecDeque::new(),
             chosen: Vec::new(),
             done: Vec::new(),
+            ended_flights: Vec::new(),
         }
     }
 
@@ -223,7 +232,7 @@ impl Engine {
             .iter()
             .copied()
             .filter(|slot| match &self.flights[*slot as usize] {
-                Some(Flight::Message(exchange, _)) => exchange
+                Some(Flight::Message { exchange, .. }) => exchange
                     .message()
                     .is_some_and(|message| !message.send && of(message.peer)),
                 Some(Flight::Owed { peer, receive, .. }) => *receive && of(*peer),
@@ -499,7 +508,14 @@ impl Engine {
         if message.send {
             self.peer(message.peer).sent += 1;
         }
-        self.enter(slot, Flight::Message(exchange.clone(), sequence));
+        self.enter(
+            slot,
+            Flight::Message {
+                exchange: exchange.clone(),
+                sequence,
+                memory: Vec::new(),
+            },
+        );
         Ok(())
     }
 
@@ -520,8 +536,15 @@ impl Engine {
             Some(message) => self.next_sequence(message),
             None => 0,
         };
-        self.balance.keep(slot, memory);
-        self.enter(slot, Flight::Message(exchange.clone(), sequence));
+        let exchange = exchange.clone();
+        self.enter(
+            slot,
+            Flight::Message {
+                exchange,
+                sequence,
+                memory,
+            },
+        );
         Ok(())
     }
 
@@ -538,11 +561,15 @@ impl Engine {
         if let Err(failed) = self.requests.test(&chosen, &mut done) {
             world.complain(runtime, &self.calls().describe(failed));
         }
-        for ended in &done {
-            if let Some(flight) = self.take(ended.slot) {
+        // All are taken first: the slots are free, and what is posted meanwhile may get them.
+        let mut flights = core::mem::take(&mut self.ended_flights);
+        flights.extend(done.iter().map(|ended| self.take(ended.slot)));
+        for (ended, flight) in done.iter().zip(flights.drain(..)) {
+            if let Some(flight) = flight {
                 self.ended(world, runtime, flight, ended, finished);
             }
         }
+        self.ended_flights = flights;
         let went_on = !done.is_empty();
         self.chosen = chosen;
         self.done = done;
@@ -576,7 +603,9 @@ impl Engine {
         finished: &mut Finished,
     ) {
         match flight {
-            Flight::Message(exchange, sequence) => {
+            Flight::Message {
+                exchange, sequence, ..
+            } => {
                 self.message_ended(world, exchange, sequence, done, finished);
             }
             Flight::Owed {
@@ -737,7 +766,13 @@ impl Engine {
             .drain(..)
             .flatten()
             .filter_map(|flight| match flight {
-                Flight::Message(exchange, _) | Flight::Collective(exchange) => Some(exchange),
+                Flight::Message {
+                    exchange, memory, ..
+                } => {
+                    core::mem::forget(memory);
+                    Some(exchange)
+                }
+                Flight::Collective(exchange) => Some(exchange),
                 other => {
                     core::mem::forget(other);
                     None
