@@ -259,7 +259,8 @@ impl Graph {
             return;
         };
         let place = node.token(self.id, index);
-        // SAFETY: the caller has given the place up, and it has not arrived: nobody else uses its annex.
+        // SAFETY: nobody else uses the annex of a place that is neither filled nor given up, and both are done under
+        // the placing lock, which the caller holds. That it arrives meanwhile does not matter.
         let fallbacks = core::mem::take(&mut unsafe { annex.body() }.fallbacks);
         for (datum, gate) in fallbacks {
             let timeline = &mut data.get_mut(datum).timeline;
@@ -285,14 +286,17 @@ impl Graph {
     pub(crate) fn abandon_place(&self, data: &mut DataTable, lane: &mut Lane, index: u32) {
         let node = self.nodes.get(index);
         self.forget_hold_of_body(index);
+        let past = flag::ARRIVED | flag::ABANDONED | flag::STARTED;
+        // First: once the place is given up, whoever makes it arrive ends it.
+        if node.load_state() & past == 0 {
+            self.pass_readers(data, lane, index);
+        }
         let before = node
             .state
             .fetch_or(flag::FILLED | flag::ABANDONED, Ordering::AcqRel);
-        if before & (flag::ARRIVED | flag::ABANDONED | flag::STARTED) == flag::ARRIVED {
+        if before & past == flag::ARRIVED {
             let cause = node.cause.load(Ordering::Relaxed);
             lane.ripple.endings.push((index, propagated(cause)));
-        } else if before & (flag::ARRIVED | flag::ABANDONED | flag::STARTED) == 0 {
-            self.pass_readers(data, lane, index);
         }
     }
 
