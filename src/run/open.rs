@@ -347,7 +347,8 @@ impl Runtime {
             if closed {
                 continue;
             }
-            if over() {
+            // Not in the middle of a change that counts a task as complete before it counts the callback that follows.
+            if self.stays(&over) {
                 return Ok(());
             }
             let rests = || {
