@@ -4,7 +4,7 @@
 use crate::sync::atomic::{AtomicU64, Ordering};
 use core::cell::Cell;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::datum::Wanted;
 use super::slab::Magazine;
@@ -92,9 +92,13 @@ pub(crate) struct Lane {
     pub(crate) worker: i32,
     /// Bodies run, to sample one in 64.
     pub(crate) bodies: u32,
-    /// When the worker last left a search, and how often in a row it was back at once.
+    /// How long the bodies take that this worker runs, of those that are sampled.
+    pub(crate) body_time: Cell<Duration>,
+    /// When the worker last left a search, and how often in a row it was back soon.
     pub(crate) left_search: Cell<Option<Instant>>,
     pub(crate) short_runs: Cell<u32>,
+    /// Takes a few tasks from others the next time, although it was back soon.
+    pub(crate) takes_few: Cell<bool>,
     /// Times tasks were made runnable, to sample one in 64.
     pub(crate) schedules: u32,
 }

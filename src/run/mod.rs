@@ -14,6 +14,7 @@
 //! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
 //! | `wait`, `hold` | waiting for tokens and for data |
 //! | `turns`, `opener` | application threads that run bodies while they wait |
+//! | `pace` | how eagerly a worker takes the tasks of others |
 //! | `gang` | bodies that hold several workers |
 //! | `batch`, `records`, `stuck`, `fork` | one idea each |
 
@@ -38,6 +39,7 @@ mod models;
 pub(crate) mod open;
 pub(crate) mod opener;
 mod openmp;
+mod pace;
 pub(crate) mod plain;
 pub(crate) mod queues;
 #[cfg(test)]
