@@ -270,6 +270,8 @@ sized! {
     norn_error_info since text: [c_char; 256];
     norn_self_info since cancelled: i32;
     norn_runtime_stats since mode: i32;
+    norn_world_config since flags: u64;
+    norn_world_info since library: [c_char; 256];
 }
 
 #[cfg(test)]

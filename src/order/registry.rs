@@ -266,6 +266,18 @@ impl Graph {
         Ok((index, memory.start, memory.span().unwrap_or(0)))
     }
 
+    /// Address, bytes and place of a datum. Rows of a 2D piece count with what is between them.
+    pub(crate) fn memory_of(&self, handle: norn_data) -> Result<(usize, u64, norn_place)> {
+        let data = self.data.lock();
+        let index = data.resolve(self.id, handle)?;
+        let datum = data.get(index);
+        Ok((
+            datum.memory.start,
+            datum.memory.span().unwrap_or(0),
+            datum.place,
+        ))
+    }
+
     /// Takes the place after everything so far and refuses further accesses. Returns the place and a gate that
     /// completes when it is reached.
     pub(crate) fn begin_ending(

@@ -196,7 +196,10 @@ impl Runtime {
 
     /// Cancels.
     pub(crate) fn cancel(&self, token: norn_token) -> Result<()> {
-        self.act(|graph, lane| graph.cancel(lane, token.into()))
+        self.act(|graph, lane| graph.cancel(lane, token.into()))?;
+        // A cancelled operation may be owed to others.
+        self.offer_duty();
+        Ok(())
     }
 
     /// Takes holds off a task.

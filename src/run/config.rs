@@ -125,6 +125,12 @@ pub(crate) struct Settings {
     pub watchdog: Option<Duration>,
     /// How long an idle worker looks for work before it parks.
     pub spin: Duration,
+    /// MPI tags used of each communicator; None: what the world's configuration says.
+    pub tag_limit: Option<u64>,
+    /// Whether ranks compare what they declare; None: what the world's configuration says.
+    pub mpi_verify: Option<bool>,
+    /// Hundredths of a core for late messages; None: what the world's configuration says.
+    pub idle: Option<u32>,
     /// The application's callbacks.
     pub hooks: Hooks,
     /// What was decided and why, a sentence each.
@@ -224,6 +230,9 @@ impl Settings {
             max_pinned_bytes: wishes.max_pinned_bytes.unwrap_or(config.max_pinned_bytes),
             watchdog,
             spin,
+            tag_limit: wishes.tag_limit,
+            mpi_verify: wishes.mpi_verify,
+            idle: wishes.idle,
             hooks,
             decisions,
         })

@@ -81,6 +81,15 @@ fn check_version(header_version: i32) -> Result<()> {
     Ok(())
 }
 
+/// Opens a runtime under these environment variables alone.
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) fn open_for_test(environment: &[(&str, &str)]) -> Result<*mut norn_runtime> {
+    let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+    let environment: Vec<_> = environment.iter().map(owned).collect();
+    // SAFETY: no configuration, so no strings and no callbacks.
+    open_new(unsafe { Settings::resolve(None, &environment) }?)
+}
+
 fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
     fork::watch_forks();
     asymmetric::prepare();
@@ -166,6 +175,10 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     };
     let deadline = deadline_of(timeout_ns);
     runtime.finish_work(flags, deadline)?;
+    if let Err(error) = runtime.close_lowerings(deadline) {
+        runtime.graph().closing.store(false, Ordering::SeqCst);
+        return Err(error);
+    }
     if runtime.graph().defect.is_caught() {
         drop(_closing);
         return close_defective(runtime, shared, timeout_ns);
@@ -320,6 +333,7 @@ impl Runtime {
         if flags == NORN_CANCEL {
             graph.cancelling.store(true, Ordering::SeqCst);
             self.act(|graph, lane| graph.cancel_all(lane, flag::RUN_ALWAYS));
+            self.offer_duty();
         }
         let _watching = Watching::new(self, true);
         let over = || {
@@ -327,7 +341,12 @@ impl Runtime {
                 || (self.live_tasks() == 0 && !self.combining() && self.blocked.count() == 0)
         };
         loop {
-            let quiet = || over() || (self.is_quiescent() && !self.is_somebody_inside());
+            let quiet = || {
+                over()
+                    || (self.is_quiescent()
+                        && !self.is_somebody_inside()
+                        && !self.has_operations_under_way())
+            };
             let goal = Goal {
                 reached: &quiet,
                 dear: true,
@@ -345,6 +364,7 @@ impl Runtime {
             }
             let closed = self.act(|graph, lane| graph.close_unserved(lane));
             if closed {
+                self.offer_duty();
                 continue;
             }
             // Not in the middle of a change that counts a task as complete before it counts the callback that follows.
@@ -354,6 +374,7 @@ impl Runtime {
             let rests = || {
                 self.is_quiescent()
                     && !self.is_somebody_inside()
+                    && !self.has_operations_under_way()
                     && !self.blocked.any_limited()
                     && !self.somebody_holds()
             };
@@ -362,6 +383,7 @@ impl Runtime {
                 // and a RUN_ALWAYS task cannot run in a cycle.
                 let before = self.live_tasks();
                 self.act(|graph, lane| graph.cancel_all(lane, 0));
+                self.offer_duty();
                 if self.live_tasks() < before {
                     continue;
                 }

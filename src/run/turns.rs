@@ -121,6 +121,7 @@ impl Runtime {
         if seat::body_in(self) != 0 || seat::in_callback() {
             return;
         }
+        self.pass_by_the_way();
         if self.callers_run {
             let _counted = CountedWait::new(self);
             self.callers_inside.fetch_add(1, Ordering::SeqCst);
