@@ -47,6 +47,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Marks a `norn_type` or `norn_op` as an MPI handle: its lower 32 bits are the handle's Fortran integer.
+#define NORN_OF_MPI 4294967296
+
 // Major version of the API this header describes.
 #define NORN_VERSION_MAJOR 0
 
@@ -484,6 +487,81 @@ typedef struct norn_task {
 
 // Called once when a token completes: `status` as an await would return it. May submit and fulfil, not await.
 typedef void (*norn_complete_fn)(void *arg, struct norn_token token, norn_status status);
+
+// Type of an element: one of the constants below, or `norn_type_of_mpi(MPI_Datatype)` of norn_mpi.h. 0: bytes.
+typedef int64_t norn_type;
+
+// Operation of a reduction: one of the constants below, or `norn_op_of_mpi(MPI_Op)` of norn_mpi.h. 0: the sum.
+typedef int64_t norn_op;
+
+// A byte; no reductions but the bitwise ones.
+#define NORN_BYTE 0
+
+// `int8_t`.
+#define NORN_I8 1
+
+// `uint8_t`.
+#define NORN_U8 2
+
+// `int16_t`.
+#define NORN_I16 3
+
+// `uint16_t`.
+#define NORN_U16 4
+
+// `int32_t`.
+#define NORN_I32 5
+
+// `uint32_t`.
+#define NORN_U32 6
+
+// `int64_t`.
+#define NORN_I64 7
+
+// `uint64_t`.
+#define NORN_U64 8
+
+// `float`.
+#define NORN_F32 9
+
+// `double`.
+#define NORN_F64 10
+
+// `float _Complex`, `std::complex<float>`.
+#define NORN_C64 11
+
+// `double _Complex`, `std::complex<double>`.
+#define NORN_C128 12
+
+// Sum.
+#define NORN_SUM 0
+
+// Product.
+#define NORN_PROD 1
+
+// Minimum.
+#define NORN_MIN 2
+
+// Maximum.
+#define NORN_MAX 3
+
+// Logical and.
+#define NORN_LAND 4
+
+// Logical or.
+#define NORN_LOR 5
+
+// Logical exclusive or.
+#define NORN_LXOR 6
+
+// Bitwise and.
+#define NORN_BAND 7
+
+// Bitwise or.
+#define NORN_BOR 8
+
+// Bitwise exclusive or.
+#define NORN_BXOR 9
 
 // Success.
 #define NORN_OK 0

@@ -7,6 +7,7 @@ pub(crate) mod handle;
 
 pub mod body;
 pub mod data;
+pub mod datatype;
 pub mod group;
 pub mod runtime;
 pub mod status;

@@ -1,0 +1,3 @@
+//! The lowerings: what carries operations out that no worker's body does.
+
+pub(crate) mod mpi;
