@@ -10,6 +10,7 @@ pub mod data;
 pub mod datatype;
 pub mod group;
 pub mod runtime;
+pub mod slice;
 pub mod status;
 pub mod task;
 pub mod token;
