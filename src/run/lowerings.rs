@@ -18,6 +18,7 @@
 //! offerer that finds neither list to hold anybody made its want visible before that last look. (Sequentially
 //! consistent accesses to `duty` and the want.)
 
+use core::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,13 +27,15 @@ use crate::sync::thread::Thread as StdThread;
 use crate::sync::{Mutex, RwLock};
 
 use super::runtime::Runtime;
-use crate::abi::types::{norn_access, norn_task, norn_token};
-use crate::error::Result;
+use crate::abi::status::NORN_E_UNSUPPORTED;
+use crate::abi::types::{norn_access, norn_data_desc, norn_place, norn_task, norn_token};
+use crate::error::{Error, Result};
 use crate::order::body::Begin;
+use crate::order::memory::Memory;
 use crate::order::operation::{Operation, Outcome};
 
 /// Keeps a device's queues or the network full; it never decides what may run.
-pub(crate) trait Lowering: Send + Sync {
+pub(crate) trait Lowering: Any + Send + Sync {
     /// One bounded pass on the calling thread: begins what has arrived, looks at what is under way, ends what is done.
     /// Returns whether anything went on. One thread at a time, never inside a change of the graph.
     fn pass(&self, runtime: &Runtime) -> bool;
@@ -45,6 +48,29 @@ pub(crate) trait Lowering: Send + Sync {
     fn only_thread(&self) -> Option<StdThread> {
         None
     }
+
+    /// Whether a place of its kind may be named. None: places of this kind are not its own.
+    fn check_place(&self, _place: norn_place) -> Option<Result<()>> {
+        None
+    }
+
+    /// Whether the caller's memory can be as described, which is not plain host memory. None: not its kind.
+    fn check_memory(&self, _desc: &norn_data_desc) -> Option<Result<()>> {
+        None
+    }
+
+    /// Memory of its own as described, zeroed. None: not its kind.
+    fn allocate(&self, _desc: &norn_data_desc) -> Option<Result<Box<dyn Memory>>> {
+        None
+    }
+
+    /// The operation that a task with an `enqueue` body is. None: it has no streams.
+    fn operation_of_task(&self, _task: &norn_task) -> Option<Result<Arc<dyn Operation>>> {
+        None
+    }
+
+    /// The runtime closes: every operation has ended, the data are gone, and no pass is made any more.
+    fn close(&self) {}
 }
 
 /// The lowerings of a runtime.
@@ -112,6 +138,58 @@ impl Runtime {
         let mut list = self.lowerings.list.write();
         list.retain(|other| !Arc::ptr_eq(other, lowering));
         self.lowerings.count.store(list.len(), Ordering::SeqCst);
+    }
+
+    /// The lowering of one type, if it was added.
+    pub(crate) fn lowering<L: Lowering>(&self) -> Option<Arc<L>> {
+        if !self.has_lowerings() {
+            return None;
+        }
+        let list = self.lowerings.list.read();
+        list.iter().find_map(|lowering| {
+            let lowering: Arc<dyn Any + Send + Sync> = lowering.clone();
+            lowering.downcast().ok()
+        })
+    }
+
+    /// What the first lowering answers that has something to do with a question.
+    pub(crate) fn ask_lowerings<A>(
+        &self,
+        question: impl Fn(&dyn Lowering) -> Option<Result<A>>,
+        nobody: &'static str,
+    ) -> Result<A> {
+        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
+        list.iter()
+            .find_map(|lowering| question(&**lowering))
+            .unwrap_or_else(|| Err(Error::new(NORN_E_UNSUPPORTED, nobody)))
+    }
+
+    /// Lets all lowerings end; see `Lowering::close`.
+    pub(crate) fn close_lowerings(&self) {
+        let list = core::mem::take(&mut *self.lowerings.list.write());
+        self.lowerings.count.store(0, Ordering::SeqCst);
+        for lowering in list {
+            lowering.close();
+        }
+    }
+
+    /// Submits a task with an `enqueue` body.
+    pub(crate) fn submit_enqueue(
+        &self,
+        task: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+    ) -> Result<norn_token> {
+        let operation = self.operation_of_task(task)?;
+        self.submit_operation(task, accesses, after, operation)
+    }
+
+    /// The operation that a task with an `enqueue` body is.
+    pub(crate) fn operation_of_task(&self, task: &norn_task) -> Result<Arc<dyn Operation>> {
+        self.ask_lowerings(
+            |lowering| lowering.operation_of_task(task),
+            "task.enqueue: no device is open in this runtime (norn_device_open)",
+        )
     }
 
     /// Submits an operation; see `Graph::submit_operation`.

@@ -188,6 +188,7 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     plant!("close.threads_ended");
     let unseen = runtime.graph().failures.first_unseen();
     runtime.act(|graph, lane| graph.remove_all_data(lane));
+    runtime.close_lowerings();
     if seat::slot_in(runtime).is_some() {
         seat::stand();
     }
