@@ -33,6 +33,12 @@ impl Runtime {
         if task.place.kind == NORN_PLACE_ANY {
             return Ok(());
         }
+        if task.place.kind == NORN_PLACE_DEVICE && task.run.is_some() {
+            return Err(Error::new(
+                crate::abi::status::NORN_E_UNSUPPORTED,
+                "task.place: a device runs enqueue bodies, no host body",
+            ));
+        }
         self.check_place_slow(task.place)
     }
 

@@ -44,6 +44,17 @@ pub(crate) trait Lowering: Any + Send + Sync {
     /// arrival, or where another thread must make the passes.
     fn wants_pass(&self) -> bool;
 
+    /// Whether there is work that only a thread in a slot may do: it runs bodies.
+    fn wants_worker(&self) -> bool {
+        false
+    }
+
+    /// How long passes without a pause are worth their cost after something has gone on, if longer than a worker looks
+    /// for tasks.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// The thread that alone may make passes, if there is such a one.
     fn only_thread(&self) -> Option<StdThread> {
         None
@@ -95,6 +106,8 @@ pub(crate) struct Duty<'a> {
     runtime: &'a Runtime,
     /// When something last went on.
     since: Instant,
+    /// How long it is looked for without a pause.
+    patience: Duration,
 }
 
 impl Duty<'_> {
@@ -107,14 +120,15 @@ impl Duty<'_> {
         went_on
     }
 
-    /// Whether passes by this thread can achieve anything.
+    /// Whether passes by this thread can achieve anything, and none is needed by one that runs bodies instead.
     pub(crate) fn is_wanted(&self) -> bool {
         self.runtime.wants_pass()
+            && (self.runtime.runs_bodies_here() || !self.runtime.wants_worker())
     }
 
     /// How long the thread may sleep; none where passes without a pause are worth their cost.
     pub(crate) fn pause(&self) -> Option<Duration> {
-        (self.since.elapsed() >= self.runtime.settings.spin).then_some(PAUSE)
+        (self.since.elapsed() >= self.patience).then_some(PAUSE)
     }
 }
 
@@ -262,7 +276,25 @@ impl Runtime {
         Some(Duty {
             runtime: self,
             since: Instant::now(),
+            patience: self.patience(),
         })
+    }
+
+    fn patience(&self) -> Duration {
+        let list = self.lowerings.list.read();
+        let patience = list.iter().map(|lowering| lowering.patience()).max();
+        patience.unwrap_or_default().max(self.settings.spin)
+    }
+
+    /// Whether there is work of a lowering's that only a thread in a slot may do.
+    fn wants_worker(&self) -> bool {
+        let list = self.lowerings.list.read();
+        list.iter().any(|lowering| lowering.wants_worker())
+    }
+
+    /// Whether this thread may run bodies.
+    pub(crate) fn runs_bodies_here(&self) -> bool {
+        super::seat::slot_in(self).is_some()
     }
 
     /// Whether a thread that is about to park should take the duty instead.
@@ -301,7 +333,7 @@ impl Runtime {
         for lowering in list.iter() {
             match lowering.only_thread() {
                 Some(thread) => thread.unpark(),
-                None => anybody |= lowering.wants_pass(),
+                None => anybody |= lowering.wants_pass() || lowering.wants_worker(),
             }
         }
         drop(list);
