@@ -8,6 +8,8 @@ pub(crate) mod handle;
 pub mod body;
 pub mod data;
 pub mod datatype;
+pub mod device;
+pub mod device_types;
 pub mod group;
 pub mod runtime;
 pub mod slice;

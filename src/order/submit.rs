@@ -17,7 +17,7 @@ use super::node::{INLINE_SLOTS, Node, flag, kind, meta};
 use super::operation::Operation;
 use super::timeline::{Joiner, Room, room_of};
 use super::token::Token;
-use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
+use crate::abi::status::NORN_E_INVALID;
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 
@@ -33,7 +33,7 @@ impl Graph {
         task: &norn_task,
         after: &[norn_token],
     ) -> Result<()> {
-        if task.run.is_none() || task.enqueue.is_some() {
+        if task.run.is_some() == task.enqueue.is_some() {
             return Err(wrong_body(task));
         }
         self.check_description(body, task, after)
@@ -94,7 +94,8 @@ impl Graph {
         self.submit_checked(lane, body, task, accesses, after, None)
     }
 
-    /// Submits an operation as `how` says, of which `run`, `arg` and `drop` are not read.
+    /// Submits an operation as `how` says, of which `arg` and `drop` are read only where it has an `enqueue` body:
+    /// the operation calls that with the node's argument.
     pub(crate) fn submit_operation(
         &self,
         lane: &mut Lane,
@@ -104,13 +105,11 @@ impl Graph {
         after: &[norn_token],
         operation: Arc<dyn Operation>,
     ) -> Result<Token> {
-        let task = norn_task {
-            run: None,
-            enqueue: None,
-            arg: core::ptr::null_mut(),
-            drop: None,
-            ..*how
-        };
+        let mut task = norn_task { run: None, ..*how };
+        if task.enqueue.take().is_none() {
+            task.arg = core::ptr::null_mut();
+            task.drop = None;
+        }
         self.check_description(body, &task, after)?;
         if accesses.iter().any(|access| access.mode == NORN_REDUCE) {
             return Err(invalid("NORN_REDUCE is for tasks with a body"));
@@ -445,13 +444,8 @@ fn copy_argument(content: &mut AnnexBody, task: &norn_task) -> usize {
 
 #[cold]
 fn wrong_body(task: &norn_task) -> Error {
-    if task.run.is_some() && task.enqueue.is_some() {
+    if task.run.is_some() {
         invalid("task.run and task.enqueue are both set")
-    } else if task.enqueue.is_some() {
-        Error::new(
-            NORN_E_UNSUPPORTED,
-            "task.enqueue: this build of norn has no device lowering",
-        )
     } else {
         invalid("task.run is NULL")
     }

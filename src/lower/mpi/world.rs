@@ -496,7 +496,7 @@ impl Lowering for World {
         self.only.clone().filter(|_| wanted)
     }
 
-    fn close(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
+    fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
         self.end(runtime, deadline)
     }
 
