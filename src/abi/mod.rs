@@ -9,6 +9,7 @@ pub mod body;
 pub mod data;
 pub mod datatype;
 pub mod group;
+pub mod mpi;
 pub mod runtime;
 pub mod status;
 pub mod task;

@@ -327,10 +327,10 @@ static int read_comm(MPI_Comm comm, norn_mpi_comm_info *info) {
 }
 
 static int32_t comm_info(int32_t comm, norn_mpi_comm_info *info) {
-    MPI_Comm handle = COMM_OF(comm);
+    MPI_Comm handle;
     norn_mpi_comm_info found;
     struct quiet quiet;
-    if (cannot_be(comm, 1) || no_comm(handle)) return NORN_MPI_INVALID;
+    if (cannot_be(comm, 1) || no_comm(handle = COMM_OF(comm))) return NORN_MPI_INVALID;
     quiet_begin(&quiet);
     if (quiet_end(&quiet, read_comm(handle, &found)) != MPI_SUCCESS) return NORN_MPI_INVALID;
     *info = found;
@@ -338,9 +338,11 @@ static int32_t comm_info(int32_t comm, norn_mpi_comm_info *info) {
 }
 
 static int32_t comm_free(int32_t comm) {
-    MPI_Comm handle = COMM_OF(comm);
-    if (no_comm(handle)) return NORN_MPI_INVALID;
-    return MPI_Comm_free(&handle);
+    MPI_Comm handle;
+    struct quiet quiet;
+    if (cannot_be(comm, 1) || no_comm(handle = COMM_OF(comm))) return NORN_MPI_INVALID;
+    quiet_begin(&quiet);
+    return quiet_end(&quiet, MPI_Comm_free(&handle));
 }
 
 /* --- types and operations ---------------------------------------------------------------------------------------- */
@@ -391,10 +393,10 @@ static int32_t op_builtin(int32_t number, int32_t *handle) {
 
 static int32_t type_info(int32_t comm, int32_t handle, norn_mpi_type_info *info) {
     MPI_Comm all = COMM_OF(comm);
-    MPI_Datatype type = TYPE_OF(handle);
+    MPI_Datatype type;
     MPI_Count size, lb, extent, true_lb, true_extent;
     int none;
-    if (cannot_be(handle, 3) || no_comm(all) || no_type(type)) return NORN_MPI_INVALID;
+    if (cannot_be(handle, 3) || no_comm(all) || no_type(type = TYPE_OF(handle))) return NORN_MPI_INVALID;
     /* Of the calls about a type this one has a communicator, whose handler then gets the error of a bad handle. */
     if (MPI_Pack_size(0, type, all, &none) != MPI_SUCCESS) return NORN_MPI_INVALID;
     EXPECT(MPI_Type_size_x(type, &size));
