@@ -818,6 +818,16 @@ norn_status norn_group_open(struct norn_runtime *rt,
 // Always safe to call; garbage gives a status.
 norn_status norn_group_close(struct norn_runtime *rt, struct norn_group group);
 
+// Uses this table of MPI calls for the worlds attached from now on, in place of a plug-in that is looked for: for
+// programs that are linked with MPI statically, `norn_mpi_register(norn_mpi_plugin())`, with norn's plugin.c linked
+// in. `table`: a `const norn_mpi_table *` of norn_mpi_plugin.h, which must stay as it is until the process ends;
+// NULL: plug-ins are looked for again. Worlds that are attached keep theirs.
+// Errors: `NORN_E_VERSION` (made for another norn), `NORN_E_INVALID` (a call is missing). Any thread; never blocks.
+//
+// # Safety
+// `table` is NULL or such a table.
+norn_status norn_mpi_register(const void *table);
+
 // Version of the library that is loaded, which may be newer than the header.
 // Any pointer may be NULL. Any thread; never blocks.
 //

@@ -60,10 +60,10 @@
 
 /* Generated from here (tools/dl_header.py): the functions. */
 #define NORN_DL_SONAME_ "libnorn.so.0"
-#define NORN_DL_TABLE_ norn_dl_table_0_1_0_47_
-#define NORN_DL_SAID_ norn_dl_said_0_1_0_47_
-#define NORN_DL_LOCK_ norn_dl_lock_0_1_0_47_
-#define NORN_DL_NAMESPACE_ norn_dl_0_1_0_47_
+#define NORN_DL_TABLE_ norn_dl_table_0_1_0_48_
+#define NORN_DL_SAID_ norn_dl_said_0_1_0_48_
+#define NORN_DL_LOCK_ norn_dl_lock_0_1_0_48_
+#define NORN_DL_NAMESPACE_ norn_dl_0_1_0_48_
 NORN_DL_BEGIN_
 enum {
     NORN_DL_norn_self_get_,
@@ -85,6 +85,7 @@ enum {
     NORN_DL_norn_reserve_abandon_,
     NORN_DL_norn_group_open_,
     NORN_DL_norn_group_close_,
+    NORN_DL_norn_mpi_register_,
     NORN_DL_norn_version_,
     NORN_DL_norn_status_name_,
     NORN_DL_norn_last_error_,
@@ -136,6 +137,7 @@ NORN_DL_INLINE_ const char *norn_dl_name_(int32_t function) {
         "norn_reserve_abandon",
         "norn_group_open",
         "norn_group_close",
+        "norn_mpi_register",
         "norn_version",
         "norn_status_name",
         "norn_last_error",
@@ -464,6 +466,11 @@ NORN_DL_INLINE_ norn_status norn_dl_group_close_(struct norn_runtime *rt, struct
     if (!norn_dl_find_(NORN_DL_norn_group_close_, &call)) return NORN_DL_UNSUPPORTED_("norn_group_close");
     return norn_dl_result_(call(rt, group));
 }
+NORN_DL_INLINE_ norn_status norn_dl_mpi_register_(const void *table) {
+    __typeof__(&norn_mpi_register) call;
+    if (!norn_dl_find_(NORN_DL_norn_mpi_register_, &call)) return NORN_DL_UNSUPPORTED_("norn_mpi_register");
+    return norn_dl_result_(call(table));
+}
 NORN_DL_INLINE_ norn_status norn_dl_version_(int32_t *major, int32_t *minor, int32_t *patch) {
     __typeof__(&norn_version) call;
     if (!norn_dl_find_(NORN_DL_norn_version_, &call)) return NORN_DL_UNSUPPORTED_("norn_version");
@@ -669,6 +676,7 @@ NORN_DL_END_
 #define norn_reserve_abandon norn_dl_reserve_abandon_
 #define norn_group_open norn_dl_group_open_
 #define norn_group_close norn_dl_group_close_
+#define norn_mpi_register norn_dl_mpi_register_
 #define norn_version norn_dl_version_
 #define norn_status_name norn_dl_status_name_
 #define norn_last_error norn_dl_last_error_
