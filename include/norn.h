@@ -131,6 +131,25 @@
 // `arg` points to `arg_bytes` (at most 64) bytes that are copied at submit; the body and `drop` get the copy.
 #define NORN_COPY_ARG (1 << 3)
 
+// For collectives: not preceded by the agreement of all ranks on whether it is entered. If one of them cannot enter
+// it, the world fails.
+#define NORN_UNGUARDED (1 << 4)
+
+// In place of a key: the n-th such edge of an ordered pair of ranks matches the n-th on the other side.
+#define NORN_KEY_ORDER -1
+
+// `MPI_THREAD_SINGLE`.
+#define NORN_THREAD_SINGLE 0
+
+// `MPI_THREAD_FUNNELED`.
+#define NORN_THREAD_FUNNELED 1
+
+// `MPI_THREAD_SERIALIZED`.
+#define NORN_THREAD_SERIALIZED 2
+
+// `MPI_THREAD_MULTIPLE`.
+#define NORN_THREAD_MULTIPLE 3
+
 // Ordinary host memory.
 #define NORN_MEMORY_HOST 0
 
@@ -215,6 +234,9 @@ typedef struct norn_runtime norn_runtime;
 
 // What a running body knows of itself; valid in that body only, on its thread.
 typedef struct norn_self norn_self;
+
+// A communicator that norn may use. Not an address.
+typedef struct norn_world norn_world;
 
 // Result of every norn call: `NORN_OK` (0) or one of the negative `NORN_E_*`
 // codes. Outputs are written only when the result is `NORN_OK`.
@@ -641,6 +663,54 @@ typedef int32_t (*norn_write_fn)(void *arg, const char *text, uint64_t bytes);
 
 // Called once when a token completes: `status` as an await would return it. May submit and fulfil, not await.
 typedef void (*norn_complete_fn)(void *arg, struct norn_token token, norn_status status);
+
+// How a world is attached. Fill it from `NORN_WORLD_CONFIG_INIT`; zero means the default everywhere. The environment
+// wins over it. All ranks give the same values, except `tag_limit`, of which the least counts, and `idle_percent`.
+typedef struct norn_world_config {
+  // `sizeof(norn_world_config)`.
+  size_t struct_size;
+  // Tags used of each communicator, at most; also the number of keys. 0: all that MPI has. `NORN_TAG_LIMIT`.
+  uint64_t tag_limit;
+  // Communicators that ordered edges are spread over, 1 to 64. 0: 4.
+  int32_t ordered_lanes;
+  // 1: ranks compare what they declared of each message. `NORN_MPI_VERIFY`.
+  int32_t verify;
+  // Hundredths of a core that may go into looking for late messages, 1 to 100. 0: 20. `NORN_IDLE`. Of several worlds
+  // of a runtime the last attached decides.
+  int32_t idle_percent;
+  // Reserved, 0.
+  int32_t reserved;
+  // Reserved, 0.
+  uint64_t flags;
+} norn_world_config;
+
+// What a world is. Set `struct_size` before the call that fills it (`NORN_WORLD_INFO_INIT`).
+typedef struct norn_world_info {
+  // `sizeof(norn_world_info)`.
+  size_t struct_size;
+  // Rank of this process.
+  int32_t rank;
+  // Number of ranks.
+  int32_t size;
+  // One of `NORN_THREAD_*`: what MPI provides.
+  int32_t thread_level;
+  // 1: MPI takes device memory, on every rank.
+  int32_t device_aware;
+  // Keys are below this.
+  int64_t key_limit;
+  // Messages and collectives that MPI has at this moment.
+  uint64_t in_flight;
+  // Messages and collectives declared that have not ended.
+  uint64_t live;
+  // 1 in verify mode.
+  int32_t verify;
+  // Lanes of ordered edges.
+  int32_t ordered_lanes;
+  // Why device memory is taken or not.
+  char device_reason[128];
+  // First line of what MPI says about itself.
+  char library[256];
+} norn_world_info;
 
 // Operation of a reduction: one of the constants below, or `norn_op_of_mpi(MPI_Op)` of norn_mpi.h. 0: the sum.
 typedef int64_t norn_op;
@@ -1080,6 +1150,16 @@ norn_status norn_group_open(struct norn_runtime *rt,
 // Always safe to call; garbage gives a status.
 norn_status norn_group_close(struct norn_runtime *rt, struct norn_group group);
 
+// Uses this table of MPI calls for the worlds attached from now on, in place of a plug-in that is looked for: for
+// programs that are linked with MPI statically, `norn_mpi_register(norn_mpi_plugin())`, with norn's plugin.c linked
+// in. `table`: a `const norn_mpi_table *` of norn_mpi_plugin.h, which must stay as it is until the process ends;
+// NULL: plug-ins are looked for again. Worlds that are attached keep theirs.
+// Errors: `NORN_E_VERSION` (made for another norn), `NORN_E_INVALID` (a call is missing). Any thread; never blocks.
+//
+// # Safety
+// `table` is NULL or such a table.
+norn_status norn_mpi_register(const void *table);
+
 // Version of the library that is loaded, which may be newer than the header.
 // Any pointer may be NULL. Any thread; never blocks.
 //
@@ -1340,6 +1420,209 @@ norn_status norn_on_complete(struct norn_runtime *rt, struct norn_token token, n
 norn_status norn_eventfd(struct norn_runtime *rt,
                          struct norn_token token,
                          int32_t *fd);
+
+// Attaches a communicator, given by its Fortran integer (`MPI_Comm_c2f`; norn_mpi.h has `norn_world_attach` for an `MPI_Comm`).
+// Collective over it: returns when every rank has come, in the same order of attachments on every rank. norn works on
+// duplicates, so the application's own messages are never met; the communicator itself may be freed afterwards.
+//
+// `config_or_null` is read during the call. Before any task that needs it, and before `norn_close`, MPI must be initialised
+// and stay so; norn never initialises or finalises it. Below MPI_THREAD_SERIALIZED messages go on only inside norn calls
+// of the thread that initialised MPI, which must also be the one that calls this.
+// Errors: `NORN_E_UNSUPPORTED` (no MPI in this process, no plug-in for it), `NORN_E_STATE` (not initialised, or
+// finalised), `NORN_E_THREAD`, `NORN_E_INVALID`, `NORN_E_MISMATCH` (ranks give different values), `NORN_E_MPI`,
+// `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
+//
+// # Safety
+// The pointers are what their types say; `world` is writable.
+norn_status norn_world_attach_f(struct norn_runtime *rt,
+                                int32_t comm,
+                                const struct norn_world_config *config_or_null,
+                                struct norn_world **world);
+
+// What a world is. `info->struct_size` must be set. Errors: `NORN_E_INVALID`, `NORN_E_VERSION`. Any thread; never blocks.
+//
+// # Safety
+// `info` is writable as far as its `struct_size` says.
+norn_status norn_world_get(struct norn_world *world,
+                           struct norn_world_info *info);
+
+// Waits until everything submitted so far that can run without another rank's help has run, and all messages and
+// collectives that this makes ready are posted. Call it before a blocking MPI call of your own whose peers may wait for
+// them. Errors: `NORN_E_TIMEOUT`, `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_world_flush(struct norn_world *world, int64_t timeout_ns);
+
+// Fails all unfinished messages and collectives of the world on every rank, with the application's `code` (not 0) and
+// a `message` (copied; may be NULL), and what depends on them with them. The world is then good for detaching only. Other
+// ranks learn of it in their next pass. Errors: `NORN_E_INVALID`. Any thread; never blocks.
+//
+// # Safety
+// `message` is NULL or zero-terminated.
+norn_status norn_world_fail(struct norn_world *world,
+                            int32_t code,
+                            const char *message);
+
+// Detaches a world. Collective: returns when all its messages and collectives have ended and every rank has come. Then
+// nothing is posted, nothing is on its way, and all its communicators are freed; its handle and those of its lanes are
+// invalid. What another rank still waits for from this one fails there with `NORN_E_CLOSED`. `norn_close` detaches what
+// is still attached. After a timeout the world takes nothing new, and the call may be repeated.
+// Errors: `NORN_E_TIMEOUT` (the text says what is missing), `NORN_E_STATE` (another thread detaches it), `NORN_E_THREAD`,
+// `NORN_E_WOULD_DEADLOCK` (in a task). Application threads, below MPI_THREAD_SERIALIZED the one that initialised MPI; blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_world_detach(struct norn_world *world,
+                              int64_t timeout_ns);
+
+// A further lane of the world: collectives of different lanes are independent of each other, those of one run in the
+// order they were declared in. `lane` may be given wherever a world is; it is detached with the world. Collective, in the same
+// order on every rank; makes a communicator. Errors: `NORN_E_MPI`, `NORN_E_THREAD`, `NORN_E_CLOSED`,
+// `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
+//
+// # Safety
+// `lane` is writable.
+norn_status norn_world_lane(struct norn_world *world,
+                            struct norn_world **lane);
+
+// Declares the sending end of an edge between ranks: when its predecessors are done, `from` is sent to rank `peer`.
+//
+// `key`: 0 to `key_limit` - 1 (`norn_world_get`): edges of the same pair of ranks and the same key match in the order they were
+// declared in, as MPI's tags do; or `NORN_KEY_ORDER`: the n-th such edge from this rank to that one matches the n-th there.
+// Both sides give the same number of bytes; a difference is `NORN_E_MISMATCH` of the receiver's token.
+// `how_or_null`: name, accesses, after, priority, flags, group and as are read. A datum in `from` is read. `from` is read during
+// the call; what it describes must stay until the token completes, which is when MPI is done with it.
+//
+// The other rank always gets its message: if a predecessor fails or the token is cancelled, its receive fails as
+// propagated, with the record of the first cause.
+// Errors: `NORN_E_INVALID` (the text names the argument), `NORN_E_ORDER` (another thread declares an ordered edge of
+// this pair at this moment), `NORN_E_TAGS` (binding `how->as` would close a cycle through edges that share a tag),
+// `NORN_E_UNSUPPORTED`, `NORN_E_CLOSED`, and those of `norn_submit`. Any thread, inside tasks too; does not block.
+//
+// # Safety
+// As `norn_submit`; `from` is readable.
+norn_status norn_send(struct norn_world *world,
+                      const struct norn_slice *from,
+                      int32_t peer,
+                      int64_t key,
+                      const struct norn_task *how_or_null,
+                      struct norn_token *token_or_null);
+
+// Declares the receiving end of an edge between ranks; see `norn_send`. A datum in `to` is overwritten if all of it is
+// covered, else read and written. The receive is posted as soon as its predecessors are done. If one of them fails, the
+// message is still received, into memory of norn's, and the token fails. When rank `peer` has closed or detached and sent
+// nothing for it, the token fails with `NORN_E_CLOSED`.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_recv(struct norn_world *world,
+                      const struct norn_slice *to,
+                      int32_t peer,
+                      int64_t key,
+                      const struct norn_task *how_or_null,
+                      struct norn_token *token_or_null);
+
+// A barrier as an operation: its token completes when every rank's barrier has been reached by its predecessors.
+//
+// Rules for all collectives: every rank declares the same ones in the same order on a lane, from one thread at a time;
+// they run in that order. Before each, the ranks agree on whether all can enter it: if a predecessor fails on one rank, or
+// it is cancelled there, it fails on all, with that rank's record (`NORN_UNGUARDED` in `how->flags` leaves the agreement
+// out). `how_or_null`, slices, errors and threads as in `norn_send`; slices are one block.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_barrier(struct norn_world *world,
+                         const struct norn_task *how_or_null,
+                         struct norn_token *token_or_null);
+
+// Broadcasts `buffer` from rank `root`, where it is read; elsewhere it is written. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_bcast(struct norn_world *world,
+                       const struct norn_slice *buffer,
+                       int32_t root,
+                       const struct norn_task *how_or_null,
+                       struct norn_token *token_or_null);
+
+// Reduces `from` of all ranks into `to` of rank `root`, element by element. `from_or_null`: NULL on the root: `to` holds its
+// own part. `to_or_null`: not read elsewhere. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_reduce(struct norn_world *world,
+                        const struct norn_slice *from_or_null,
+                        const struct norn_slice *to_or_null,
+                        norn_op op,
+                        int32_t root,
+                        const struct norn_task *how_or_null,
+                        struct norn_token *token_or_null);
+
+// Reduces `from` of all ranks into `to` of all ranks. `from_or_null`: NULL: in place, on every rank. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_allreduce(struct norn_world *world,
+                           const struct norn_slice *from_or_null,
+                           const struct norn_slice *to,
+                           norn_op op,
+                           const struct norn_task *how_or_null,
+                           struct norn_token *token_or_null);
+
+// Gathers `from` of all ranks into `to` of rank `root`, by rank. `counts_or_null`: elements from each rank, read on the root,
+// given on every rank or on none; NULL: equal parts. `from_or_null`: NULL on the root: its part is in place.
+// `to_or_null`: not read elsewhere. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_send`; `counts_or_null` has an element for each rank.
+norn_status norn_gather(struct norn_world *world,
+                        const struct norn_slice *from_or_null,
+                        const struct norn_slice *to_or_null,
+                        const uint64_t *counts_or_null,
+                        int32_t root,
+                        const struct norn_task *how_or_null,
+                        struct norn_token *token_or_null);
+
+// Scatters `from` of rank `root` over `to` of all ranks, by rank. `counts_or_null`: elements for each rank, read on the root, given
+// on every rank or on none; NULL: equal parts. `from_or_null`: not read elsewhere. `to_or_null`: NULL on the root: its
+// part stays in place. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_gather`.
+norn_status norn_scatter(struct norn_world *world,
+                         const struct norn_slice *from_or_null,
+                         const struct norn_slice *to_or_null,
+                         const uint64_t *counts_or_null,
+                         int32_t root,
+                         const struct norn_task *how_or_null,
+                         struct norn_token *token_or_null);
+
+// Gathers `from` of all ranks into `to` of all ranks, by rank. `counts_or_null`: elements from each rank, the same on every rank;
+// NULL: equal parts. `from_or_null`: NULL on every rank: in place. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_gather`.
+norn_status norn_allgather(struct norn_world *world,
+                           const struct norn_slice *from_or_null,
+                           const struct norn_slice *to,
+                           const uint64_t *counts_or_null,
+                           const struct norn_task *how_or_null,
+                           struct norn_token *token_or_null);
+
+// Sends the r-th part of `from` to rank r, and receives rank r's into the r-th part of `to`. `send_counts_or_null`,
+// `recv_counts_or_null`: elements of each part, given both, on every rank, or neither: equal parts. `from_or_null`: NULL on
+// every rank: in place. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_gather`, for both arrays.
+norn_status norn_alltoall(struct norn_world *world,
+                          const struct norn_slice *from_or_null,
+                          const uint64_t *send_counts_or_null,
+                          const struct norn_slice *to,
+                          const uint64_t *recv_counts_or_null,
+                          const struct norn_task *how_or_null,
+                          struct norn_token *token_or_null);
 
 #ifdef __cplusplus
 }  // extern "C"
