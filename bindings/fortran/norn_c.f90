@@ -55,6 +55,30 @@ module norn_c
   integer(c_int32_t), parameter :: NORN_CLOSE_CANCEL = 1
   integer(c_int32_t), parameter :: NORN_DUMP_TEXT = 0
   integer(c_int32_t), parameter :: NORN_DUMP_DOT = 1
+  integer(c_int64_t), parameter :: NORN_BYTE = 0
+  integer(c_int64_t), parameter :: NORN_I8 = 1
+  integer(c_int64_t), parameter :: NORN_U8 = 2
+  integer(c_int64_t), parameter :: NORN_I16 = 3
+  integer(c_int64_t), parameter :: NORN_U16 = 4
+  integer(c_int64_t), parameter :: NORN_I32 = 5
+  integer(c_int64_t), parameter :: NORN_U32 = 6
+  integer(c_int64_t), parameter :: NORN_I64 = 7
+  integer(c_int64_t), parameter :: NORN_U64 = 8
+  integer(c_int64_t), parameter :: NORN_F32 = 9
+  integer(c_int64_t), parameter :: NORN_F64 = 10
+  integer(c_int64_t), parameter :: NORN_C64 = 11
+  integer(c_int64_t), parameter :: NORN_C128 = 12
+  integer(c_int64_t), parameter :: NORN_SUM = 0
+  integer(c_int64_t), parameter :: NORN_PROD = 1
+  integer(c_int64_t), parameter :: NORN_MIN = 2
+  integer(c_int64_t), parameter :: NORN_MAX = 3
+  integer(c_int64_t), parameter :: NORN_LAND = 4
+  integer(c_int64_t), parameter :: NORN_LOR = 5
+  integer(c_int64_t), parameter :: NORN_LXOR = 6
+  integer(c_int64_t), parameter :: NORN_BAND = 7
+  integer(c_int64_t), parameter :: NORN_BOR = 8
+  integer(c_int64_t), parameter :: NORN_BXOR = 9
+  integer(c_int64_t), parameter :: NORN_OF_MPI = 4294967296_c_int64_t
   integer(c_int32_t), parameter :: NORN_OK = 0
   integer(c_int32_t), parameter :: NORN_E_INVALID = -1
   integer(c_int32_t), parameter :: NORN_E_STATE = -2
@@ -293,6 +317,10 @@ module norn_c
       integer(c_int32_t), value :: format
       type(c_funptr), value :: write_fn
       type(c_ptr), value :: arg
+    end function
+    integer(c_int32_t) function norn_mpi_register(table) bind(c, name="norn_mpi_register")
+      import
+      type(c_ptr), value :: table
     end function
     integer(c_int32_t) function norn_intern(rt, text, name) bind(c, name="norn_intern")
       import

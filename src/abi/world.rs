@@ -107,7 +107,9 @@ pub unsafe extern "C" fn norn_world_get(
 /// Always safe to call; garbage gives a status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_world_flush(world: *mut norn_world, timeout_ns: i64) -> norn_status {
-    guard_world(world, |entry, runtime| entry.world.flush(runtime, timeout_ns))
+    guard_world(world, |entry, runtime| {
+        entry.world.flush(runtime, timeout_ns)
+    })
 }
 
 /// Fails all unfinished messages and collectives of the world on every rank, with the application's `code` (not 0) and
@@ -124,10 +126,7 @@ pub unsafe extern "C" fn norn_world_fail(
 ) -> norn_status {
     guard_world(world, |entry, runtime| {
         if code == 0 {
-            return Err(Error::new(
-                NORN_E_INVALID,
-                "code is 0, which means success",
-            ));
+            return Err(Error::new(NORN_E_INVALID, "code is 0, which means success"));
         }
         // SAFETY: passed on from the caller.
         let text = unsafe { string(message) };
@@ -215,8 +214,8 @@ unsafe fn message(
 ) -> norn_status {
     guard_world(world, |entry, runtime| {
         // SAFETY: NULL or readable, which the caller promises.
-        let memory = unsafe { memory.as_ref() }
-            .ok_or_else(|| null(if send { "from" } else { "to" }))?;
+        let memory =
+            unsafe { memory.as_ref() }.ok_or_else(|| null(if send { "from" } else { "to" }))?;
         // SAFETY: passed on from the caller.
         let declared = unsafe {
             with_manner(how, |manner| {

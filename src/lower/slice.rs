@@ -76,8 +76,16 @@ impl Layout {
             .ok_or_else(too_large)?;
         let bytes = elements.checked_mul(element.bytes).ok_or_else(too_large)?;
         // One block directly behind another is one block.
-        let (mut count, mut blocks, mut stride) = (slice.count, blocks, slice.stride);
-        let (mut planes, plane_stride) = (planes, slice.plane_stride);
+        let (mut count, mut blocks) = (slice.count, blocks);
+        let mut stride = match slice.stride {
+            0 => count,
+            stride => stride,
+        };
+        let mut planes = planes;
+        let plane_stride = match slice.plane_stride {
+            0 => stride.checked_mul(blocks).ok_or_else(too_large)?,
+            stride => stride,
+        };
         if elements == 0 {
             (count, blocks, planes) = (0, 1, 1);
         }
@@ -95,7 +103,9 @@ impl Layout {
         }
         let last = (planes - 1)
             .checked_mul(if planes > 1 { plane_stride } else { 0 })
-            .and_then(|at| at.checked_add((blocks - 1).checked_mul(if blocks > 1 { stride } else { 0 })?))
+            .and_then(|at| {
+                at.checked_add((blocks - 1).checked_mul(if blocks > 1 { stride } else { 0 })?)
+            })
             .and_then(|at| at.checked_add(count))
             .ok_or_else(too_large)?;
         let in_bytes = |elements: u64| elements.checked_mul(element.extent);
@@ -130,7 +140,9 @@ impl Layout {
         if !slice.ptr.is_null() {
             return Err(invalid("data and ptr are both given".into()));
         }
-        let (start, held, place) = graph.memory_of(slice.data)?;
+        // Rows of a 2D piece count with what is between them.
+        let (memory, place, _) = graph.memory_of(slice.data)?;
+        let (start, held) = (memory.start, memory.span().unwrap_or(0));
         if end > held {
             return Err(invalid(format!(
                 "it ends at byte {end} of a datum of {held} bytes"

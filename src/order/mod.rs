@@ -39,6 +39,7 @@ pub(crate) mod failure;
 pub(crate) mod graph;
 pub(crate) mod group;
 pub(crate) mod lane;
+pub(crate) mod memory;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;
 pub(crate) mod node;

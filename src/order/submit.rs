@@ -17,7 +17,7 @@ use super::node::{INLINE_SLOTS, Node, flag, kind, meta};
 use super::operation::Operation;
 use super::timeline::{Joiner, Room, room_of};
 use super::token::Token;
-use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
+use crate::abi::status::NORN_E_INVALID;
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 
@@ -33,7 +33,7 @@ impl Graph {
         task: &norn_task,
         after: &[norn_token],
     ) -> Result<()> {
-        if task.run.is_none() || task.enqueue.is_some() {
+        if task.run.is_some() == task.enqueue.is_some() {
             return Err(wrong_body(task));
         }
         self.check_description(body, task, after)
@@ -94,7 +94,8 @@ impl Graph {
         self.submit_checked(lane, body, task, accesses, after, None)
     }
 
-    /// Submits an operation as `how` says, of which `run`, `arg` and `drop` are not read.
+    /// Submits an operation as `how` says, of which `arg` and `drop` are read only where it has an `enqueue` body:
+    /// the operation calls that with the node's argument.
     pub(crate) fn submit_operation(
         &self,
         lane: &mut Lane,
@@ -104,13 +105,11 @@ impl Graph {
         after: &[norn_token],
         operation: Arc<dyn Operation>,
     ) -> Result<Token> {
-        let task = norn_task {
-            run: None,
-            enqueue: None,
-            arg: core::ptr::null_mut(),
-            drop: None,
-            ..*how
-        };
+        let mut task = norn_task { run: None, ..*how };
+        if task.enqueue.take().is_none() {
+            task.arg = core::ptr::null_mut();
+            task.drop = None;
+        }
         self.check_description(body, &task, after)?;
         if accesses.iter().any(|access| access.mode == NORN_REDUCE) {
             return Err(invalid("NORN_REDUCE is for tasks with a body"));
@@ -152,7 +151,17 @@ impl Graph {
         bound: Option<u32>,
     ) -> Result<Token> {
         let group = self.group_for(body, task.group)?;
-        let plain = accesses.is_empty() && group == 0 && bound.is_none();
+        let parent = if task.flags & NORN_CHILD != 0 {
+            body
+        } else {
+            0
+        };
+        // Whether somebody waits for the task from now on, so that its edges can close a cycle.
+        let is_part = group != 0 || parent != 0;
+        let plain = accesses.is_empty()
+            && group == 0
+            && bound.is_none()
+            && (parent == 0 || after.is_empty());
         if plain {
             let index = self.prepare(lane, body, task, 0, None, 0)?;
             let token = self.nodes.get(index).token(self.id, index);
@@ -162,11 +171,6 @@ impl Graph {
             return Ok(token);
         }
         let mut data = self.data.lock();
-        let parent = if task.flags & NORN_CHILD != 0 {
-            body
-        } else {
-            0
-        };
         plant!("submit.placing_locked");
         self.admit(&data, lane, parent, group, bound, task, accesses, after)?;
         let index = self.prepare(lane, body, task, lane.wanted.len(), bound, group)?;
@@ -183,12 +187,12 @@ impl Graph {
         let mut joiner = Joiner::new(self, index);
         let flags = self.take_places(&mut data, lane, &mut joiner, parent)?;
         plant!("submit.places_taken");
-        if bound.is_none() {
+        if bound.is_none() && (after.is_empty() || !is_part) {
             drop(data);
             let state = self.link(lane, &mut joiner, after, flags)?;
             self.go(lane, joiner, task, state);
         } else {
-            // Search and links are one step, or two bindings could close a cycle that neither sees.
+            // Search and links are one step, or two submissions could close a cycle that neither sees.
             let state = self.link(lane, &mut joiner, after, flags)?;
             drop(data);
             self.go(lane, joiner, task, state);
@@ -212,9 +216,13 @@ impl Graph {
     ) -> Result<()> {
         self.resolve(data, lane, parent, accesses)?;
         let done = self.done_if_awaited(group, after);
-        if bound.is_some() || done.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
-            let late = [bound, done].into_iter().flatten().collect();
-            self.refuse_cycle(data, late, lane, parent, task, after)?;
+        // The parent waits for its child; for what comes before that by data it never waits itself.
+        let parent_waits = parent != 0 && (bound.is_some() || !after.is_empty());
+        let filled = lane.wanted.iter().any(|wanted| wanted.via != 0);
+        if bound.is_some() || done.is_some() || parent_waits || filled {
+            let waiting_parent = parent_waits.then_some(parent);
+            let late = [bound, done, waiting_parent].into_iter().flatten();
+            self.refuse_cycle(data, late.collect(), lane, parent, task, after)?;
         }
         Ok(())
     }
@@ -445,13 +453,8 @@ fn copy_argument(content: &mut AnnexBody, task: &norn_task) -> usize {
 
 #[cold]
 fn wrong_body(task: &norn_task) -> Error {
-    if task.run.is_some() && task.enqueue.is_some() {
+    if task.run.is_some() {
         invalid("task.run and task.enqueue are both set")
-    } else if task.enqueue.is_some() {
-        Error::new(
-            NORN_E_UNSUPPORTED,
-            "task.enqueue: this build of norn has no device lowering",
-        )
     } else {
         invalid("task.run is NULL")
     }

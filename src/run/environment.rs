@@ -268,6 +268,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
             Ok(())
         },
     },
+    Variable {
+        name: "NORN_MPI_PLUGIN",
+        values: "the file of a plug-in",
+        what: "calls MPI through this plug-in, not the one beside libnorn",
+        // Read where a world is attached (lower/mpi/load.rs), as it is written.
+        read: |_, _| Ok(()),
+    },
 ];
 
 /// Prefix of variables that belong to tests.
@@ -419,6 +426,7 @@ mod tests {
             ("NORN_IDLE", "20%"),
             ("NORN_LOG", "DEBUG"),
             ("NORN_FLAGS", "pin, no-caller-works,shared"),
+            ("NORN_MPI_PLUGIN", "/opt/Norn/x.so"),
             ("PATH", "/bin"),
             ("NORN_TEST_SOAK", "1"),
             ("NORN_ROOT", "/opt/norn"),

@@ -18,6 +18,7 @@
 //! offerer that finds neither list to hold anybody made its want visible before that last look. (Sequentially
 //! consistent accesses to `duty` and the want.)
 
+use core::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,13 +27,15 @@ use crate::sync::thread::Thread as StdThread;
 use crate::sync::{Mutex, RwLock};
 
 use super::runtime::Runtime;
-use crate::abi::types::{norn_access, norn_task, norn_token};
-use crate::error::Result;
+use crate::abi::status::NORN_E_UNSUPPORTED;
+use crate::abi::types::{norn_access, norn_data_desc, norn_place, norn_task, norn_token};
+use crate::error::{Error, Result};
 use crate::order::body::Begin;
+use crate::order::memory::Memory;
 use crate::order::operation::{Operation, Outcome};
 
 /// Keeps a device's queues or the network full; it never decides what may run.
-pub(crate) trait Lowering: Send + Sync {
+pub(crate) trait Lowering: Any + Send + Sync {
     /// One bounded pass on the calling thread: begins what has arrived, looks at what is under way, ends what is done.
     /// Returns whether anything went on. One thread at a time, never inside a change of the graph.
     fn pass(&self, runtime: &Runtime) -> bool;
@@ -41,13 +44,24 @@ pub(crate) trait Lowering: Send + Sync {
     /// arrival, or where another thread must make the passes.
     fn wants_pass(&self) -> bool;
 
+    /// Whether there is work that only a thread in a slot may do: it runs bodies.
+    fn wants_worker(&self) -> bool {
+        false
+    }
+
+    /// How long passes without a pause are worth their cost after something has gone on, if longer than a worker looks
+    /// for tasks.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// The thread that alone may make passes, if there is such a one.
     fn only_thread(&self) -> Option<StdThread> {
         None
     }
 
     /// Ends what it shares with other processes, after all work is over and before the runtime is closed. May wait.
-    fn close(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
+    fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
         let _ = (runtime, deadline);
         Ok(())
     }
@@ -56,6 +70,29 @@ pub(crate) trait Lowering: Send + Sync {
     fn abort(&self, code: i32) {
         let _ = code;
     }
+
+    /// Whether a place of its kind may be named. None: places of this kind are not its own.
+    fn check_place(&self, _place: norn_place) -> Option<Result<()>> {
+        None
+    }
+
+    /// Whether the caller's memory can be as described, which is not plain host memory. None: not its kind.
+    fn check_memory(&self, _desc: &norn_data_desc) -> Option<Result<()>> {
+        None
+    }
+
+    /// Memory of its own as described, zeroed. None: not its kind.
+    fn allocate(&self, _desc: &norn_data_desc) -> Option<Result<Box<dyn Memory>>> {
+        None
+    }
+
+    /// The operation that a task with an `enqueue` body is. None: it has no streams.
+    fn operation_of_task(&self, _task: &norn_task) -> Option<Result<Arc<dyn Operation>>> {
+        None
+    }
+
+    /// The runtime closes: every operation has ended, the data are gone, and no pass is made any more.
+    fn close(&self) {}
 }
 
 /// Work goes on outside of the graph while this lives, so that nobody takes the runtime for stuck.
@@ -91,6 +128,8 @@ pub(crate) struct Duty<'a> {
     runtime: &'a Runtime,
     /// When something last went on.
     since: Instant,
+    /// How long it is looked for without a pause.
+    patience: Duration,
 }
 
 impl Duty<'_> {
@@ -103,14 +142,15 @@ impl Duty<'_> {
         went_on
     }
 
-    /// Whether passes by this thread can achieve anything.
+    /// Whether passes by this thread can achieve anything, and none is needed by one that runs bodies instead.
     pub(crate) fn is_wanted(&self) -> bool {
         self.runtime.wants_pass()
+            && (self.runtime.runs_bodies_here() || !self.runtime.wants_worker())
     }
 
     /// How long the thread may sleep; none where passes without a pause are worth their cost.
     pub(crate) fn pause(&self) -> Option<Duration> {
-        (self.since.elapsed() >= self.runtime.settings.spin).then_some(PAUSE)
+        (self.since.elapsed() >= self.patience).then_some(PAUSE)
     }
 }
 
@@ -149,10 +189,10 @@ impl Runtime {
     }
 
     /// Ends what the lowerings share with other processes.
-    pub(super) fn close_lowerings(&self, deadline: Option<Instant>) -> Result<()> {
+    pub(super) fn detach_lowerings(&self, deadline: Option<Instant>) -> Result<()> {
         let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
         list.iter()
-            .try_for_each(|lowering| lowering.close(self, deadline))
+            .try_for_each(|lowering| lowering.detach(self, deadline))
     }
 
     /// The process is about to abort.
@@ -163,6 +203,58 @@ impl Runtime {
                 lowering.abort(1);
             }
         }
+    }
+
+    /// The lowering of one type, if it was added.
+    pub(crate) fn lowering<L: Lowering>(&self) -> Option<Arc<L>> {
+        if !self.has_lowerings() {
+            return None;
+        }
+        let list = self.lowerings.list.read();
+        list.iter().find_map(|lowering| {
+            let lowering: Arc<dyn Any + Send + Sync> = lowering.clone();
+            lowering.downcast().ok()
+        })
+    }
+
+    /// What the first lowering answers that has something to do with a question.
+    pub(crate) fn ask_lowerings<A>(
+        &self,
+        question: impl Fn(&dyn Lowering) -> Option<Result<A>>,
+        nobody: &'static str,
+    ) -> Result<A> {
+        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
+        list.iter()
+            .find_map(|lowering| question(&**lowering))
+            .unwrap_or_else(|| Err(Error::new(NORN_E_UNSUPPORTED, nobody)))
+    }
+
+    /// Lets all lowerings end; see `Lowering::close`.
+    pub(crate) fn close_lowerings(&self) {
+        let list = core::mem::take(&mut *self.lowerings.list.write());
+        self.lowerings.count.store(0, Ordering::SeqCst);
+        for lowering in list {
+            lowering.close();
+        }
+    }
+
+    /// Submits a task with an `enqueue` body.
+    pub(crate) fn submit_enqueue(
+        &self,
+        task: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+    ) -> Result<norn_token> {
+        let operation = self.operation_of_task(task)?;
+        self.submit_operation(task, accesses, after, operation)
+    }
+
+    /// The operation that a task with an `enqueue` body is.
+    pub(crate) fn operation_of_task(&self, task: &norn_task) -> Result<Arc<dyn Operation>> {
+        self.ask_lowerings(
+            |lowering| lowering.operation_of_task(task),
+            "task.enqueue: no device is open in this runtime (norn_device_open)",
+        )
     }
 
     /// Submits an operation; see `Graph::submit_operation`.
@@ -235,7 +327,25 @@ impl Runtime {
         Some(Duty {
             runtime: self,
             since: Instant::now(),
+            patience: self.patience(),
         })
+    }
+
+    fn patience(&self) -> Duration {
+        let list = self.lowerings.list.read();
+        let patience = list.iter().map(|lowering| lowering.patience()).max();
+        patience.unwrap_or_default().max(self.settings.spin)
+    }
+
+    /// Whether there is work of a lowering's that only a thread in a slot may do.
+    fn wants_worker(&self) -> bool {
+        let list = self.lowerings.list.read();
+        list.iter().any(|lowering| lowering.wants_worker())
+    }
+
+    /// Whether this thread may run bodies.
+    pub(crate) fn runs_bodies_here(&self) -> bool {
+        super::seat::slot_in(self).is_some()
     }
 
     /// Whether a thread that is about to park should take the duty instead.
@@ -274,7 +384,7 @@ impl Runtime {
         for lowering in list.iter() {
             match lowering.only_thread() {
                 Some(thread) => thread.unpark(),
-                None => anybody |= lowering.wants_pass(),
+                None => anybody |= lowering.wants_pass() || lowering.wants_worker(),
             }
         }
         drop(list);

@@ -175,7 +175,7 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     };
     let deadline = deadline_of(timeout_ns);
     runtime.finish_work(flags, deadline)?;
-    if let Err(error) = runtime.close_lowerings(deadline) {
+    if let Err(error) = runtime.detach_lowerings(deadline) {
         runtime.graph().closing.store(false, Ordering::SeqCst);
         return Err(error);
     }
@@ -192,6 +192,7 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     plant!("close.threads_ended");
     let unseen = runtime.graph().failures.first_unseen();
     runtime.act(|graph, lane| graph.remove_all_data(lane));
+    runtime.close_lowerings();
     if seat::slot_in(runtime).is_some() {
         seat::stand();
     }
@@ -367,7 +368,8 @@ impl Runtime {
                 self.offer_duty();
                 continue;
             }
-            if over() {
+            // Not in the middle of a change that counts a task as complete before it counts the callback that follows.
+            if self.stays(&over) {
                 return Ok(());
             }
             let rests = || {

@@ -206,11 +206,12 @@ impl Runtime {
         if !lane.ripple.runnable.is_empty() {
             self.schedule(lane, slot);
         }
-        count(&lane.counters.changes, 1);
-        lane.busy = false;
+        // And a drain does not return before the application was told of what has failed.
         if !lane.ripple.new_causes.is_empty() {
             self.tell_failures(core::mem::take(&mut lane.ripple.new_causes));
         }
+        count(&lane.counters.changes, 1);
+        lane.busy = false;
         if slot.is_none() {
             self.wake_watchers_of_change();
         }

@@ -118,7 +118,9 @@ impl Runtime {
                 _ if state & flag::CANCELLED != 0 => {}
                 kind::GROUP => groups.push(format!("the group {} is open or has members", label())),
                 kind::DECLARED => roots.push(format!("{} was declared, but has no task", label())),
-                kind::PROMISE => roots.push(format!("{} was promised, but not fulfilled", label())),
+                kind::PROMISE if state & flag::STARTED == 0 => {
+                    roots.push(format!("{} was promised, but not fulfilled", label()))
+                }
                 kind::TASK if state & flag::HELD != 0 => {
                     roots.push(format!("{} is held and was not started", label()));
                 }

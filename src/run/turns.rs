@@ -130,6 +130,8 @@ impl Runtime {
                 let resumed = self.blocked.any_ready() && self.blocked.resume_one(0);
                 if !resumed {
                     self.run_one(0);
+                    // In the slot, for what runs bodies.
+                    self.pass_by_the_way();
                 }
                 seat::restore(saved);
                 if !resumed {

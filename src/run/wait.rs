@@ -218,7 +218,7 @@ impl Runtime {
         if in_callback && timeout_ns != 0 {
             return Err(Error::new(
                 NORN_E_THREAD,
-                "a function given to norn_on_complete or norn_config.failure must not wait",
+                "a function given to norn_on_complete or norn_config.failure, and an enqueue body, must not wait",
             ));
         }
         if timeout_ns == 0 {

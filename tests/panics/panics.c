@@ -270,6 +270,7 @@ static norn_status call_norn_intern(void) {
     const char *name;
     return norn_intern(rt, "name", &name);
 }
+static norn_status call_norn_mpi_register(void) { return norn_mpi_register(NULL); }
 static norn_status call_norn_submit(void) {
     norn_task task = task_of(body_nothing, NULL);
     return norn_submit(rt, &task, NULL);
@@ -323,22 +324,22 @@ typedef struct function {
 } function;
 #define F(name, reach) {#name, call_##name, reach}
 static const function functions[] = {
-    F(norn_await, POISONS),          F(norn_await_all, POISONS),     F(norn_await_any, POISONS),
-    F(norn_cancel, POISONS),         F(norn_close, POISONS),         F(norn_close_with, POISONS),
-    F(norn_data_acquire, POISONS),   F(norn_data_alloc, POISONS),    F(norn_data_join, POISONS),
-    F(norn_data_pointer, POISONS),   F(norn_data_rebind, POISONS),   F(norn_data_register, POISONS),
-    F(norn_data_release, POISONS),   F(norn_data_split, POISONS),    F(norn_data_unregister, POISONS),
-    F(norn_declare, POISONS),        F(norn_drain, POISONS),         F(norn_dump, POISONS),
-    F(norn_edge, POISONS),           F(norn_error, POISONS),         F(norn_eventfd, POISONS),
-    F(norn_fail, POISONS),           F(norn_fulfill, POISONS),       F(norn_group_close, POISONS),
-    F(norn_group_open, POISONS),     F(norn_intern, POISONS),        F(norn_last_error, HARMLESS),
-    F(norn_on_complete, POISONS),    F(norn_open_version, HARMLESS), F(norn_progress, POISONS),
-    F(norn_promise, POISONS),        F(norn_reserve, POISONS),       F(norn_reserve_abandon, POISONS),
-    F(norn_seal, POISONS),           F(norn_self_fail, POISONS),     F(norn_self_get, POISONS),
-    F(norn_self_hold, POISONS),      F(norn_self_provider, POISONS), F(norn_self_release, POISONS),
-    F(norn_start, POISONS),          F(norn_stats, POISONS),         F(norn_status_name, HARMLESS),
-    F(norn_submit, POISONS),         F(norn_submit_many, POISONS),   F(norn_test, POISONS),
-    F(norn_unhold, POISONS),         F(norn_version, HARMLESS),
+    F(norn_await, POISONS),           F(norn_await_all, POISONS),   F(norn_await_any, POISONS),
+    F(norn_cancel, POISONS),          F(norn_close, POISONS),       F(norn_close_with, POISONS),
+    F(norn_data_acquire, POISONS),    F(norn_data_alloc, POISONS),  F(norn_data_join, POISONS),
+    F(norn_data_pointer, POISONS),    F(norn_data_rebind, POISONS), F(norn_data_register, POISONS),
+    F(norn_data_release, POISONS),    F(norn_data_split, POISONS),  F(norn_data_unregister, POISONS),
+    F(norn_declare, POISONS),         F(norn_drain, POISONS),       F(norn_dump, POISONS),
+    F(norn_edge, POISONS),            F(norn_error, POISONS),       F(norn_eventfd, POISONS),
+    F(norn_fail, POISONS),            F(norn_fulfill, POISONS),     F(norn_group_close, POISONS),
+    F(norn_group_open, POISONS),      F(norn_intern, POISONS),      F(norn_last_error, HARMLESS),
+    F(norn_mpi_register, HARMLESS),   F(norn_on_complete, POISONS), F(norn_open_version, HARMLESS),
+    F(norn_progress, POISONS),        F(norn_promise, POISONS),     F(norn_reserve, POISONS),
+    F(norn_reserve_abandon, POISONS), F(norn_seal, POISONS),        F(norn_self_fail, POISONS),
+    F(norn_self_get, POISONS),        F(norn_self_hold, POISONS),   F(norn_self_provider, POISONS),
+    F(norn_self_release, POISONS),    F(norn_start, POISONS),       F(norn_stats, POISONS),
+    F(norn_status_name, HARMLESS),    F(norn_submit, POISONS),      F(norn_submit_many, POISONS),
+    F(norn_test, POISONS),            F(norn_unhold, POISONS),      F(norn_version, HARMLESS),
 };
 
 static int32_t body_holds(norn_self *self, void *arg) {

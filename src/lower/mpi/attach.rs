@@ -192,7 +192,10 @@ fn wish_of(
 }
 
 /// Waits for the requests of a set, outside of any pass.
-fn finish_all(requests: &mut Requests, slots: &[i32]) -> core::result::Result<Vec<norn_mpi_done>, Failed> {
+fn finish_all(
+    requests: &mut Requests,
+    slots: &[i32],
+) -> core::result::Result<Vec<norn_mpi_done>, Failed> {
     let mut left = slots.to_vec();
     let mut ended = Vec::new();
     let mut done = Vec::new();
@@ -222,12 +225,7 @@ fn duplicate(requests: &mut Requests, comm: i32) -> core::result::Result<i32, Fa
 }
 
 /// Makes the communicators and agrees on what all ranks can do: control, keys, ordered lanes, collectives.
-fn open(
-    calls: &Calls,
-    requests: &mut Requests,
-    comm: i32,
-    wish: Wish,
-) -> Result<(Wish, Vec<i32>)> {
+fn open(calls: &Calls, requests: &mut Requests, comm: i32, wish: Wish) -> Result<(Wish, Vec<i32>)> {
     let error = |failed: Failed| calls.error(failed);
     let control = duplicate(requests, comm).map_err(error)?;
     let mut comms = vec![control];

@@ -104,7 +104,11 @@ impl Engine {
         };
         let (peer, wire, expected) = (message.peer, message.wire, message.layout.bytes);
         let failed = |engine: &Self| {
-            let call = if message.send { "MPI_Isend" } else { "MPI_Irecv" };
+            let call = if message.send {
+                "MPI_Isend"
+            } else {
+                "MPI_Irecv"
+            };
             How::Failed {
                 status: NORN_E_MPI,
                 code: done.error,

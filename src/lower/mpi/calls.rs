@@ -39,7 +39,10 @@ fn text(write: impl FnOnce(*mut c_char, usize) -> i32) -> String {
     if write(buffer.as_mut_ptr().cast(), buffer.len()) != NORN_MPI_OK {
         return String::new();
     }
-    let length = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
+    let length = buffer
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(buffer.len());
     String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
 }
 
@@ -65,7 +68,8 @@ impl Calls {
     /// MPI's text for a code, with the name of the call.
     pub(crate) fn describe(&self, failed: Failed) -> String {
         // SAFETY: see above.
-        let text = text(|buffer, size| unsafe { (self.table.error_text)(failed.code, buffer, size) });
+        let text =
+            text(|buffer, size| unsafe { (self.table.error_text)(failed.code, buffer, size) });
         format!("{}: {text} (code {})", failed.call, failed.code)
     }
 
@@ -93,9 +97,8 @@ impl Calls {
     pub(crate) fn device_aware(&self) -> (i32, String) {
         let mut answer = -1;
         // SAFETY: see above.
-        let reason = text(|buffer, size| unsafe {
-            (self.table.device_aware)(&mut answer, buffer, size)
-        });
+        let reason =
+            text(|buffer, size| unsafe { (self.table.device_aware)(&mut answer, buffer, size) });
         (answer, reason)
     }
 
@@ -107,7 +110,9 @@ impl Calls {
     pub(crate) fn comm_info(&self, comm: i32) -> Result<norn_mpi_comm_info> {
         let mut info = norn_mpi_comm_info::default();
         // SAFETY: see above.
-        check("MPI_Comm_size", unsafe { (self.table.comm_info)(comm, &mut info) })?;
+        check("MPI_Comm_size", unsafe {
+            (self.table.comm_info)(comm, &mut info)
+        })?;
         Ok(info)
     }
 
@@ -119,14 +124,18 @@ impl Calls {
     pub(crate) fn type_builtin(&self, number: i64) -> Result<i32> {
         let mut handle = 0;
         // SAFETY: see above.
-        check("MPI_Type", unsafe { (self.table.type_builtin)(number as i32, &mut handle) })?;
+        check("MPI_Type", unsafe {
+            (self.table.type_builtin)(number as i32, &mut handle)
+        })?;
         Ok(handle)
     }
 
     pub(crate) fn type_info(&self, comm: i32, handle: i32) -> Result<norn_mpi_type_info> {
         let mut info = norn_mpi_type_info::default();
         // SAFETY: see above.
-        check("MPI_Type_size", unsafe { (self.table.type_info)(comm, handle, &mut info) })?;
+        check("MPI_Type_size", unsafe {
+            (self.table.type_info)(comm, handle, &mut info)
+        })?;
         Ok(info)
     }
 
@@ -161,7 +170,9 @@ impl Calls {
     pub(crate) fn op_builtin(&self, number: i64) -> Result<i32> {
         let mut handle = 0;
         // SAFETY: see above.
-        check("MPI_Op", unsafe { (self.table.op_builtin)(number as i32, &mut handle) })?;
+        check("MPI_Op", unsafe {
+            (self.table.op_builtin)(number as i32, &mut handle)
+        })?;
         Ok(handle)
     }
 
@@ -186,7 +197,9 @@ impl Calls {
     pub(crate) fn requests(&self) -> Result<Requests> {
         let mut set = core::ptr::null_mut();
         // SAFETY: see above.
-        check("requests_open", unsafe { (self.table.requests_open)(&mut set) })?;
+        check("requests_open", unsafe {
+            (self.table.requests_open)(&mut set)
+        })?;
         Ok(Requests { calls: *self, set })
     }
 }
@@ -305,7 +318,11 @@ impl Requests {
                 &mut count,
             )
         };
-        done.truncate(if code == NORN_MPI_OK { count as usize } else { 0 });
+        done.truncate(if code == NORN_MPI_OK {
+            count as usize
+        } else {
+            0
+        });
         check("MPI_Testsome", code)
     }
 

@@ -472,7 +472,10 @@ fn left(world: &World) -> Record {
         rank: world.rank,
         worker: -1,
         operation: "close".into(),
-        text: format!("rank {} has left the world, and enters nothing more", world.rank),
+        text: format!(
+            "rank {} has left the world, and enters nothing more",
+            world.rank
+        ),
         ..Record::default()
     }
 }

@@ -51,7 +51,11 @@ pub(crate) enum Control {
     /// No message comes beyond these `messages`, and no collective of a lane beyond its count.
     Bye { messages: u64 },
     /// A collective of this lane and number was not entered because of this.
-    Declined { lane: u32, number: u64, record: Record },
+    Declined {
+        lane: u32,
+        number: u64,
+        record: Record,
+    },
     /// A collective waits for one who has said Bye.
     Join { lane: u32, number: u64 },
     /// Everything unfinished of the world fails.
@@ -218,7 +222,10 @@ mod tests {
 
     #[test]
     fn every_kind_comes_back_as_it_was_and_fits() {
-        let wire = Wire { lane: 4, tag: 32767 };
+        let wire = Wire {
+            lane: 4,
+            tag: 32767,
+        };
         let cut = Record {
             text: "ü".repeat(127),
             ..record()

@@ -198,14 +198,12 @@ impl World {
         if datatype & !0xffff_ffff != NORN_OF_MPI {
             return Err(invalid(format!("{name}: type {datatype} is none")));
         }
-        let info = self
-            .ask_about_type(datatype as i32)?
-            .map_err(|failed| {
-                invalid(format!(
-                    "{name}: not a committed MPI type: {}",
-                    self.calls.describe(failed)
-                ))
-            })?;
+        let info = self.ask_about_type(datatype as i32)?.map_err(|failed| {
+            invalid(format!(
+                "{name}: not a committed MPI type: {}",
+                self.calls.describe(failed)
+            ))
+        })?;
         let inside = info.true_lb >= 0 && info.true_lb + info.true_extent <= info.extent;
         if info.extent < 0 || info.size < 0 || (slice.data.id != 0 && !inside) {
             return Err(Error::new(
@@ -338,7 +336,9 @@ impl World {
             _ => {
                 need(&what.recv, "to")?;
                 if call.counts.is_some() != call.counts_back.is_some() && !what.in_place {
-                    return Err(invalid("send_counts and recv_counts are given both or neither"));
+                    return Err(invalid(
+                        "send_counts and recv_counts are given both or neither",
+                    ));
                 }
                 self.spread(what, call.counts_back, ranks, Spread::Receives)?;
                 if !what.in_place {

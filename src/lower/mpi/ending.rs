@@ -49,7 +49,13 @@ impl World {
         let _watching = Watching::new(runtime, true);
         let wait = |reached: &dyn Fn() -> bool, what: &dyn Fn() -> String| {
             runtime
-                .wait_outside(deadline, Goal { reached, dear: false })
+                .wait_outside(
+                    deadline,
+                    Goal {
+                        reached,
+                        dear: false,
+                    },
+                )
                 .map_err(|error| match error.status() {
                     NORN_E_TIMEOUT => Error::new(NORN_E_TIMEOUT, what()),
                     _ => error,
@@ -57,7 +63,12 @@ impl World {
         };
         wait(
             &|| self.live() == 0 || self.settled.load(Ordering::SeqCst),
-            &|| format!("{} messages or collectives of this rank have not ended", self.live()),
+            &|| {
+                format!(
+                    "{} messages or collectives of this rank have not ended",
+                    self.live()
+                )
+            },
         )?;
         {
             let mut engine = self.engine.lock();
@@ -142,9 +153,10 @@ impl Engine {
         self.in_flight() == 0
             && !self.has_suspects()
             && !self.has_agreements()
-            && self.peers.iter().all(|peer| {
-                peer.lost || peer.bye.is_some_and(|messages| peer.received >= messages)
-            })
+            && self
+                .peers
+                .iter()
+                .all(|peer| peer.lost || peer.bye.is_some_and(|messages| peer.received >= messages))
     }
 
     fn is_done(&self) -> bool {

@@ -796,11 +796,7 @@ impl Engine {
 
 /// The end of a message whose other rank has closed.
 pub(crate) fn gone(message: &Message) -> How {
-    let what = if message.send {
-        "receives"
-    } else {
-        "sends"
-    };
+    let what = if message.send { "receives" } else { "sends" };
     How::Failed {
         status: NORN_E_CLOSED,
         code: 0,

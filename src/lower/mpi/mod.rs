@@ -15,10 +15,6 @@
 //! | `verify` | the full identity of each message |
 //! | `collective` | lanes, and the agreement before each collective |
 
-// Plug-ins have a header of their own, and norn.h must not repeat it.
-/// cbindgen:ignore
-pub mod table;
-
 pub(crate) mod attach;
 mod balance;
 mod calls;
@@ -28,8 +24,13 @@ pub(crate) mod declare;
 mod ending;
 mod engine;
 mod exchange;
+mod launcher;
 mod lines;
 pub(crate) mod load;
+mod loaded;
+// Plug-ins have a header of their own, and norn.h must not repeat it.
+/// cbindgen:ignore
+pub mod table;
 mod verify;
 pub(crate) mod world;
 pub(crate) mod worlds;

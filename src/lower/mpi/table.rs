@@ -204,7 +204,7 @@ pub struct norn_mpi_requests {
 /// Ownership: buffers stay the caller's and must live until the request is reported by `test`. Texts are copied into
 /// the caller's buffer, cut to its size and ended by a zero byte.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct norn_mpi_table {
     /// `NORN_MPI_TABLE_VERSION`.
     pub version: u32,
@@ -348,6 +348,11 @@ pub struct norn_mpi_table {
     /// `MPI_Free_mem`, while MPI is active.
     pub free: unsafe extern "C" fn(address: *mut c_void) -> i32,
 }
+
+// SAFETY: a table is never changed, and its texts are static. Which thread may call what is the caller's duty, above.
+unsafe impl Send for norn_mpi_table {}
+// SAFETY: as for Send.
+unsafe impl Sync for norn_mpi_table {}
 
 /// What a plug-in exports under the name `norn_mpi_plugin`: its table, which lives as long as the process. NULL: the
 /// plug-in cannot work in this process.

@@ -291,7 +291,11 @@ impl World {
         Record {
             status: cause.status,
             code: cause.code,
-            rank: if cause.rank < 0 { self.rank } else { cause.rank },
+            rank: if cause.rank < 0 {
+                self.rank
+            } else {
+                cause.rank
+            },
             worker: cause.worker,
             name: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             operation: cause.operation.to_string(),
@@ -364,12 +368,7 @@ impl World {
     }
 
     /// MPI is gone, and so is everything that was under way.
-    fn outlive_mpi(
-        &self,
-        runtime: &Runtime,
-        engine: &mut Engine,
-        finished: &mut Finished,
-    ) -> bool {
+    fn outlive_mpi(&self, runtime: &Runtime, engine: &mut Engine, finished: &mut Finished) -> bool {
         let notes = core::mem::take(&mut *self.inbox.lock());
         let taken = notes.len();
         if engine.failed.is_none() {
@@ -452,8 +451,9 @@ impl World {
     fn adopt(&self, runtime: &Runtime, token: Token, record: Record) -> u32 {
         let name = match record.name.as_str() {
             "" => core::ptr::null(),
-            name => std::ffi::CString::new(name)
-                .map_or(core::ptr::null(), |name| runtime.intern(&name)),
+            name => {
+                std::ffi::CString::new(name).map_or(core::ptr::null(), |name| runtime.intern(&name))
+            }
         };
         runtime
             .graph()
@@ -492,8 +492,7 @@ impl Lowering for World {
     }
 
     fn wants_pass(&self) -> bool {
-        self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0
-            && self.may_call()
+        self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0 && self.may_call()
     }
 
     fn only_thread(&self) -> Option<StdThread> {
@@ -501,7 +500,7 @@ impl Lowering for World {
         self.only.clone().filter(|_| wanted)
     }
 
-    fn close(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
+    fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
         self.end(runtime, deadline)
     }
 

@@ -34,6 +34,7 @@
     X(norn_stats)            \
     X(norn_dump)             \
     X(norn_intern)           \
+    X(norn_mpi_register)     \
     X(norn_submit)           \
     X(norn_submit_many)      \
     X(norn_declare)          \
@@ -317,6 +318,9 @@ static void call_all_with_null(norn_runtime *rt) {
     config.cpus = "";
     WRONG(norn_open_version, NORN_HEADER_VERSION, &config, &none);
     CHECK(none == NULL);
+    static const uint64_t no_table[1] = {0};
+    WRONG(norn_mpi_register, no_table);
+    WRONG(norn_mpi_register, (const char *)no_table + 1);
     check_outputs();
 
     /* NULL where it is allowed, absurd limits where any is. */
@@ -324,6 +328,7 @@ static void call_all_with_null(norn_runtime *rt) {
     CHECK_OK(norn_version(NULL, NULL, NULL));
     CHECK(norn_status_name(INT32_MIN) != NULL);
     CHECK(norn_last_error() != NULL);
+    CHECK_OK(norn_mpi_register(NULL));
     CHECK_OK(norn_data_pointer(rt, data, NULL, NULL));
     CHECK_OK(norn_await_all(rt, NULL, 0, FOREVER));
     CHECK_OK(norn_submit_many(rt, NULL, 0, NULL));

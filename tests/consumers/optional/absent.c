@@ -44,6 +44,7 @@ static void every_call(void) {
     NONE("norn_seal", norn_seal(rt));
     NONE("norn_stats", norn_stats(rt, NULL));
     NONE("norn_dump", norn_dump(rt, NORN_DUMP_TEXT, NULL, NULL));
+    NONE("norn_mpi_register", norn_mpi_register(NULL));
     NONE("norn_intern", norn_intern(rt, "a", NULL));
     NONE("norn_submit", norn_submit(rt, &task, NULL));
     NONE("norn_submit_many", norn_submit_many(rt, &task, 1, NULL));

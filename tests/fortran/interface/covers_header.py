@@ -38,7 +38,7 @@ if len(sys.argv) > 3:
         wrong.append(f"{sys.argv[3]} and norn_c differ: {sorted(exported ^ set(functions))}")
 
 constants = dict(re.findall(r"^#define (NORN_[A-Z0-9_]+) \(?(-?\d+(?: << \d+)?)\)?$", header, re.M))
-values = dict(re.findall(r"parameter :: (NORN_\w+) = (-?\d+)$", norn_c, re.M))
+values = dict(re.findall(r"parameter :: (NORN_\w+) = (-?\d+)(?:_c_int64_t)?$", norn_c, re.M))
 for name, value in constants.items():
     shift = re.fullmatch(r"(\d+) << (\d+)", value)
     number = int(shift.group(1)) << int(shift.group(2)) if shift else int(value)
