@@ -541,20 +541,3 @@ pub unsafe extern "C" fn norn_alltoall(
     // SAFETY: passed on from the caller.
     unsafe { collective(world, &arguments, how_or_null, token_or_null) }
 }
-
-/// Makes this table of MPI calls the one that worlds attached from now on use, in place of a plug-in that is looked for: for
-/// programs that link everything statically, and for tests. It lives as long as the process.
-/// Any thread; never blocks.
-///
-/// # Safety
-/// `table` points to a `norn_mpi_table` (norn_mpi_plugin.h) that lives as long as the process.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn norn_mpi_register(table: *const core::ffi::c_void) -> norn_status {
-    super::guard::guard_anywhere(|| {
-        if table.is_null() {
-            return Err(null("table"));
-        }
-        crate::lower::mpi::load::register(table.cast());
-        Ok(())
-    })
-}

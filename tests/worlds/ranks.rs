@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_void};
 use std::sync::Once;
 
 use norn::abi::datatype::*;
+use norn::abi::mpi::norn_mpi_register;
 use norn::abi::runtime::*;
 use norn::abi::slice::norn_slice;
 use norn::abi::status::*;
