@@ -198,9 +198,10 @@ unsafe extern "C" fn comm_free(comm: i32) -> i32 {
         return NORN_MPI_INVALID;
     };
     for set in state.sets.iter().flatten() {
-        let busy = set.slots.iter().any(
-            |slot| matches!(slot, Slot::Pending { comm, .. } if *comm == member.comm),
-        );
+        let busy = set
+            .slots
+            .iter()
+            .any(|slot| matches!(slot, Slot::Pending { comm, .. } if *comm == member.comm));
         let owner = state.jobs[state.comms[member.comm].job].first_owner + member.rank;
         if busy && set.owner == Some(owner) {
             violation("a communicator is freed while requests on it are pending");
@@ -212,7 +213,9 @@ unsafe extern "C" fn comm_free(comm: i32) -> i32 {
     if found.freed == found.size {
         let left: usize = found.arrived.values().map(|list| list.len()).sum();
         if left != 0 {
-            violation(&format!("a communicator is freed with {left} messages that nobody has received"));
+            violation(&format!(
+                "a communicator is freed with {left} messages that nobody has received"
+            ));
         }
         found.last_arrival.clear();
         found.wanted_any.clear();
