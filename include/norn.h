@@ -1643,6 +1643,8 @@ NORN_DEFINE_INIT_(norn_runtime_stats)
 NORN_DEFINE_INIT_(norn_device_config)
 NORN_DEFINE_INIT_(norn_device_info)
 NORN_DEFINE_INIT_(norn_launch_desc)
+NORN_DEFINE_INIT_(norn_world_config)
+NORN_DEFINE_INIT_(norn_world_info)
 static inline norn_slice norn_slice_init_(void) { return norn_slice(); }
 static inline norn_config norn_config_init_(void) { norn_config v = norn_config(); v.struct_size = sizeof v; v.workers = -1; return v; }
 #undef NORN_DEFINE_INIT_
@@ -1655,6 +1657,8 @@ static inline norn_config norn_config_init_(void) { norn_config v = norn_config(
 #define NORN_DEVICE_CONFIG_INIT norn_device_config_init_()
 #define NORN_DEVICE_INFO_INIT norn_device_info_init_()
 #define NORN_LAUNCH_INIT norn_launch_desc_init_()
+#define NORN_WORLD_CONFIG_INIT norn_world_config_init_()
+#define NORN_WORLD_INFO_INIT norn_world_info_init_()
 #define NORN_SLICE_INIT norn_slice_init_()
 #else
 #define NORN_CONFIG_INIT {.struct_size = sizeof(norn_config), .workers = -1}
@@ -1666,6 +1670,8 @@ static inline norn_config norn_config_init_(void) { norn_config v = norn_config(
 #define NORN_DEVICE_CONFIG_INIT {.struct_size = sizeof(norn_device_config)}
 #define NORN_DEVICE_INFO_INIT {.struct_size = sizeof(norn_device_info)}
 #define NORN_LAUNCH_INIT {.struct_size = sizeof(norn_launch_desc)}
+#define NORN_WORLD_CONFIG_INIT {.struct_size = sizeof(norn_world_config)}
+#define NORN_WORLD_INFO_INIT {.struct_size = sizeof(norn_world_info)}
 #define NORN_SLICE_INIT {.ptr = NULL}
 #endif
 
