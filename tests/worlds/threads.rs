@@ -125,3 +125,20 @@ fn a_pass_costs_the_same_with_ten_or_a_hundred_thousand_requests() {
     // Slots tested for each message: bounded by a constant, whatever was in flight.
     assert!(costs[1] < 20.0, "{costs:?}");
 }
+
+#[test]
+fn a_task_at_mpi_runs_on_the_thread_that_initialised_it() {
+    on_ranks(&config(), |rank| {
+        unsafe extern "C" fn body(_: *mut norn_self, arg: *mut std::ffi::c_void) -> i32 {
+            i32::from(sim::thread_number() != arg as u64)
+        }
+        let mut task = how();
+        task.run = Some(body);
+        task.arg = sim::thread_number() as usize as *mut std::ffi::c_void;
+        task.place.kind = NORN_PLACE_MPI;
+        let mut token = norn_token::default();
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn::abi::task::norn_submit(rank.rt, &task, &mut token) });
+        ok(rank.wait(token));
+    });
+}
