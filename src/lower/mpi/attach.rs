@@ -116,6 +116,7 @@ pub(crate) fn attach(
         ordered_lanes: wish.lanes as u32,
         verify: wish.verify != 0,
         only: alone.then(crate::sync::thread::current),
+        opener_is_main: is_main && runtime.is_opener(),
         facts: Facts {
             thread_level: level,
             device_aware: wish.device_aware != 0,
