@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::calls::{Calls, Failed};
 use super::control::Record;
@@ -66,6 +66,10 @@ pub(crate) mod life {
 
 /// Complaints that are logged before they are only counted.
 const MOST_COMPLAINTS: u32 = 20;
+
+/// How long a message that is late is looked for without a pause: longer than the pause that follows. Else two ranks
+/// that answer each other both fall asleep over the other's pause, time after time.
+const PATIENCE: Duration = Duration::from_micros(250);
 
 /// See the module's text.
 pub(crate) struct World {
@@ -497,6 +501,10 @@ impl Lowering for World {
 
     fn wants_pass(&self) -> bool {
         self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0 && self.may_call()
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
     }
 
     fn only_thread(&self) -> Option<StdThread> {
