@@ -46,6 +46,8 @@ fn random_worlds_end_as_the_oracle_says() {
             if program.ranks > 16 && number % 2 == 1 {
                 continue;
             }
+            // Shown where the run is cut short by a hang.
+            eprintln!("seed {seed}, {way:?}, {} ranks", program.ranks);
             let complaints = perform::run(&program, &expected, way);
             assert!(
                 complaints.is_empty(),
