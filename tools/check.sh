@@ -27,7 +27,7 @@ step() {
     echo "== $name"
     "$@" 2>&1 | tee "$log"
     status=$?
-    # Lines of cargo test, ctest, tests/docs, tests/models, tests/packaging and tests/panics.
+    # Lines of cargo test, ctest, tests/docs, tests/models, tests/mpi, tests/packaging and tests/panics.
     read -r good bad < <(sed -n \
         -e 's/^test result: .*[^0-9]\([0-9][0-9]*\) passed; \([0-9][0-9]*\) failed.*/\1 \2/p' \
         -e 's/^[0-9]*% tests passed, \([0-9][0-9]*\) tests\{0,1\} failed out of \([0-9][0-9]*\)/\2 \1 of/p' \
@@ -36,6 +36,7 @@ step() {
         -e 's/^sanitizers: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^fuzz: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^packaging: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
+        -e 's/^mpi: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed.*/\1 \2/p' \
         -e 's/^panics: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' "$log" |
         awk '{ good += $1 - ($3 == "of" ? $2 : 0); bad += $2 } END { print good + 0, bad + 0 }')
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
@@ -113,5 +114,6 @@ if reason=$(tests/sanitizers/run.sh --missing); then
 else
     echo "== sanitizers left out: $reason"
 fi
+step mpi tests/mpi/run.sh "$build" "$build/prefix"
 step packaging tests/packaging/run.sh "$build" "$build/prefix"
 finish

@@ -147,7 +147,9 @@ impl Runtime {
                         graph.place_label(index)
                     ));
                 }
-                kind::TASK if state & flag::PARTICULAR != 0 && graph.operation_of(node).is_some() => {
+                kind::TASK
+                    if state & flag::PARTICULAR != 0 && graph.operation_of(node).is_some() =>
+                {
                     if let Some(operation) = graph.operation_of(node) {
                         let arrived = node.pending.load(Ordering::Acquire) == 0;
                         let list = if arrived { &mut roots } else { &mut waiting };

@@ -128,7 +128,13 @@ impl State {
                 let data = self.read(root.recv as usize, root.recv_type, 0, root.recv_count);
                 for part in parts.iter().filter(|part| part.rank as i32 != first.root) {
                     let call = &part.call;
-                    self.write(&data, call.recv as usize, call.recv_type, 0, call.recv_count);
+                    self.write(
+                        &data,
+                        call.recv as usize,
+                        call.recv_type,
+                        0,
+                        call.recv_count,
+                    );
                 }
             }
             NORN_MPI_REDUCE | NORN_MPI_ALLREDUCE => {
@@ -147,14 +153,19 @@ impl State {
                             if sum.len() != data.len()
                                 || !types::reduce(sum, &data, call.recv_type, call.op)
                             {
-                                violation("a reduction of different lengths, or of a type without the operation");
+                                violation(
+                                    "a reduction of different lengths, or of a type without the operation",
+                                );
                             }
                         }
                     }
                 }
                 let sum = sum.unwrap_or_default();
                 let all = first.kind == NORN_MPI_ALLREDUCE;
-                for part in parts.iter().filter(|part| all || part.rank as i32 == first.root) {
+                for part in parts
+                    .iter()
+                    .filter(|part| all || part.rank as i32 == first.root)
+                {
                     let call = &part.call;
                     self.write(&sum, call.recv as usize, call.recv_type, 0, call.recv_count);
                 }

@@ -104,10 +104,7 @@ impl State {
                 .get_mut(&destination)
                 .and_then(|list| list.remove(at)),
             _ => {
-                let first = found
-                    .wanted
-                    .get_mut(&way)
-                    .and_then(|list| list.pop_front());
+                let first = found.wanted.get_mut(&way).and_then(|list| list.pop_front());
                 if found.wanted.get(&way).is_some_and(|list| list.is_empty()) {
                     found.wanted.remove(&way);
                 }
@@ -199,9 +196,7 @@ impl State {
             .keys()
             .copied()
             .filter(|(to, from, with)| {
-                *to == rank
-                    && (source < 0 || source == *from)
-                    && (tag < 0 || tag == *with)
+                *to == rank && (source < 0 || source == *from) && (tag < 0 || tag == *with)
             })
             .min()
     }
@@ -247,7 +242,11 @@ impl State {
         };
         let found = &mut self.comms[comm];
         let mut job = None;
-        for list in found.wanted.values_mut().chain(found.wanted_any.values_mut()) {
+        for list in found
+            .wanted
+            .values_mut()
+            .chain(found.wanted_any.values_mut())
+        {
             if let Some(at) = list.iter().position(|wanted| wanted.request == request) {
                 list.remove(at);
                 job = Some(found.job);
@@ -275,9 +274,8 @@ impl State {
                     ended.extend(list.drain(..).map(|wanted| wanted.request));
                 }
             }
-            comm.wanted.retain(|(to, ..), list| {
-                *to != rank && !list.is_empty()
-            });
+            comm.wanted
+                .retain(|(to, ..), list| *to != rank && !list.is_empty());
             comm.wanted_any.remove(&rank);
             for ((to, ..), list) in &mut comm.arrived {
                 if *to == rank {

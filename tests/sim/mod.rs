@@ -43,7 +43,9 @@ impl Job {
     pub fn initialise_here(&self, rank: usize) {
         let owner = state().owner_of(self.comms[rank]);
         let me = state::thread_number();
-        OWNERS[owner].main.store(me, std::sync::atomic::Ordering::SeqCst);
+        OWNERS[owner]
+            .main
+            .store(me, std::sync::atomic::Ordering::SeqCst);
     }
 
     /// The rank dies: its calls fail, and so does what others have under way with it.

@@ -59,7 +59,13 @@ pub fn info(types: &[Option<Type>], handle: i32) -> Option<norn_mpi_type_info> {
 }
 
 /// Calls `each` with offset and length of every run of bytes of `count` elements.
-pub fn runs(types: &[Option<Type>], handle: i32, count: i64, at: i64, each: &mut dyn FnMut(i64, usize)) {
+pub fn runs(
+    types: &[Option<Type>],
+    handle: i32,
+    count: i64,
+    at: i64,
+    each: &mut dyn FnMut(i64, usize),
+) {
     let Some(known) = info(types, handle) else {
         return;
     };
@@ -119,7 +125,11 @@ pub unsafe fn unpack(
         if length > 0 {
             // SAFETY: passed on from the caller.
             unsafe {
-                std::ptr::copy_nonoverlapping(head.as_ptr(), address.offset(offset as isize), length);
+                std::ptr::copy_nonoverlapping(
+                    head.as_ptr(),
+                    address.offset(offset as isize),
+                    length,
+                );
             }
         }
     });

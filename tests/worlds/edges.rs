@@ -144,7 +144,10 @@ fn verify_mode_names_both_declarations() {
                 let token = rank.recv(&slice(&memory), 0, 4, &[]);
                 assert_eq!(rank.wait(token), NORN_E_MISMATCH);
                 let told = text(&rank.record(token).text);
-                assert!(told.contains("send of 8 B") && told.contains("receive of 16 B"), "{told}");
+                assert!(
+                    told.contains("send of 8 B") && told.contains("receive of 16 B"),
+                    "{told}"
+                );
             }
         });
     }
@@ -176,11 +179,21 @@ fn bad_arguments_are_named() {
         refused(&good, 1, -2, "key is -2");
         let bad = norn_slice { r#type: 99, ..good };
         refused(&bad, 1, 0, "type 99");
-        let bad = norn_slice { r#type: NORN_OF_MPI + 5, ..good };
+        let bad = norn_slice {
+            r#type: NORN_OF_MPI + 5,
+            ..good
+        };
         refused(&bad, 1, 0, "not a committed MPI type");
-        let bad = norn_slice { ptr: std::ptr::null_mut(), ..good };
+        let bad = norn_slice {
+            ptr: std::ptr::null_mut(),
+            ..good
+        };
         refused(&bad, 1, 0, "neither data nor ptr");
-        let bad = norn_slice { count: u64::MAX, blocks: 2, ..good };
+        let bad = norn_slice {
+            count: u64::MAX,
+            blocks: 2,
+            ..good
+        };
         refused(&bad, 1, 0, "address space");
     });
 }

@@ -44,7 +44,10 @@ fn a_message_nobody_receives_is_taken_in_at_the_end() {
 
 #[test]
 fn detach_and_attach_again_leaves_nothing() {
-    let job = sim::Job::start(sim::Config { size: 3, ..config() });
+    let job = sim::Job::start(sim::Config {
+        size: 3,
+        ..config()
+    });
     let rounds = if std::env::var_os("SIM_SOAK").is_some() {
         5000
     } else {
@@ -61,7 +64,12 @@ fn detach_and_attach_again_leaves_nothing() {
                     let mut world = null_mut();
                     // SAFETY: the pointers are of live variables.
                     unsafe {
-                        ok(norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world));
+                        ok(norn_world_attach_f(
+                            rt,
+                            job.comms[rank],
+                            std::ptr::null(),
+                            &mut world,
+                        ));
                         ok(norn_barrier(world, std::ptr::null(), null_mut()));
                         ok(norn_world_detach(world, -1));
                         assert_eq!(norn_world_detach(world, -1), NORN_E_INVALID);
@@ -79,7 +87,10 @@ fn detach_and_attach_again_leaves_nothing() {
 #[test]
 fn two_worlds_of_a_runtime_do_not_meet() {
     let first = sim::Job::start(config());
-    let second = sim::Job::start(sim::Config { seed: 2, ..config() });
+    let second = sim::Job::start(sim::Config {
+        seed: 2,
+        ..config()
+    });
     run_way(WAYS[0], &config(), world_config(), &|_: &Rank| {});
     let jobs = [&first, &second];
     std::thread::scope(|scope| {
@@ -93,7 +104,12 @@ fn two_worlds_of_a_runtime_do_not_meet() {
                     ok(unsafe {
                         norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world)
                     });
-                    Rank { rt, world, rank: rank as i32, size: 2 }
+                    Rank {
+                        rt,
+                        world,
+                        rank: rank as i32,
+                        size: 2,
+                    }
                 });
                 let peer = 1 - rank as i32;
                 let given = [[rank as u8; 8], [rank as u8 + 10; 8]];
@@ -121,7 +137,11 @@ fn what_a_detach_waits_for_is_told() {
             // SAFETY: always safe.
             let status = unsafe { norn_world_detach(rank.world, 20_000_000) };
             // Rank 1 may have come already.
-            assert!(status == NORN_E_TIMEOUT || status == NORN_OK, "{}", last_error());
+            assert!(
+                status == NORN_E_TIMEOUT || status == NORN_OK,
+                "{}",
+                last_error()
+            );
             if status == NORN_E_TIMEOUT {
                 assert!(last_error().contains("rank 1"), "{}", last_error());
             }

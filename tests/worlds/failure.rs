@@ -49,7 +49,10 @@ fn a_receive_whose_predecessor_failed_takes_its_message_and_fails() {
             let received = rank.recv(&slice(&memory), 0, 5, &[failed]);
             assert_eq!(rank.wait(failed), NORN_E_TASK_FAILED);
             assert_eq!(rank.wait(received), NORN_E_PROPAGATED);
-            assert!(memory.iter().all(|byte| *byte == 1), "the buffer is not touched");
+            assert!(
+                memory.iter().all(|byte| *byte == 1),
+                "the buffer is not touched"
+            );
             ok(rank.wait(rank.recv(&slice(&memory), 0, 5, &[])));
             assert!(memory.iter().all(|byte| *byte == 0));
         }
