@@ -81,7 +81,15 @@ fn own_slack() -> libc::c_int {
 
 fn set_slack(nanoseconds: libc::c_int) {
     // SAFETY: takes no memory; concerns this thread only.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, nanoseconds as libc::c_ulong, 0, 0, 0) };
+    unsafe {
+        libc::prctl(
+            libc::PR_SET_TIMERSLACK,
+            nanoseconds as libc::c_ulong,
+            0,
+            0,
+            0,
+        )
+    };
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -136,7 +136,10 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank) -> Vec<String> {
                 works.push(Box::new(Work {
                     step: number,
                     elements: program.elements,
-                    sources: sources.iter().map(|at| memory[*at].as_ptr() as usize).collect(),
+                    sources: sources
+                        .iter()
+                        .map(|at| memory[*at].as_ptr() as usize)
+                        .collect(),
                     target: memory[*target].as_ptr() as usize,
                     fails: *fails,
                 }));
@@ -170,7 +173,14 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank) -> Vec<String> {
                 if *from == me {
                     // SAFETY: the pointers are of live variables.
                     ok(unsafe {
-                        norn_send(rank.world, &part(*source), *to as i32, key, &how, &mut token)
+                        norn_send(
+                            rank.world,
+                            &part(*source),
+                            *to as i32,
+                            key,
+                            &how,
+                            &mut token,
+                        )
                     });
                     cancel(token);
                 }
@@ -178,7 +188,14 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank) -> Vec<String> {
                     how.flags = if *from == me { 0 } else { held };
                     // SAFETY: as above.
                     ok(unsafe {
-                        norn_recv(rank.world, &part(*target), *from as i32, key, &how, &mut token)
+                        norn_recv(
+                            rank.world,
+                            &part(*target),
+                            *from as i32,
+                            key,
+                            &how,
+                            &mut token,
+                        )
                     });
                     if *from != me {
                         cancel(token);
@@ -193,9 +210,7 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank) -> Vec<String> {
                     ..numbers(&[])
                 };
                 // SAFETY: as above.
-                ok(unsafe {
-                    norn_allreduce(rank.world, null(), &all, NORN_SUM, &how, &mut token)
-                });
+                ok(unsafe { norn_allreduce(rank.world, null(), &all, NORN_SUM, &how, &mut token) });
                 cancel(token);
             }
         }

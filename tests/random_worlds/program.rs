@@ -94,7 +94,11 @@ impl Program {
                         to,
                         source,
                         target,
-                        elements: if whole { elements } else { random.usize(..elements + 1) },
+                        elements: if whole {
+                            elements
+                        } else {
+                            random.usize(..elements + 1)
+                        },
                         key: random
                             .bool()
                             .then(|| random.i64(0..tag_limit.min(8) as i64)),
@@ -179,10 +183,16 @@ impl Program {
     fn is_before(&self, rank: usize, first: usize, second: usize) -> bool {
         let touched = |number: usize| -> Vec<Datum> {
             match &self.steps[number] {
-                Step::Compute { sources, target, .. } => {
-                    sources.iter().copied().chain([*target]).collect()
-                }
-                Step::Message { from, to, source, target, .. } => {
+                Step::Compute {
+                    sources, target, ..
+                } => sources.iter().copied().chain([*target]).collect(),
+                Step::Message {
+                    from,
+                    to,
+                    source,
+                    target,
+                    ..
+                } => {
                     let source = (*from == rank).then_some(*source);
                     let target = (*to == rank).then_some(*target);
                     source.into_iter().chain(target).collect()
@@ -198,7 +208,12 @@ impl Program {
             (Step::Sum { .. }, Step::Sum { .. }) => true,
             (
                 Step::Message { from, to, key, .. },
-                Step::Message { from: from2, to: to2, key: key2, .. },
+                Step::Message {
+                    from: from2,
+                    to: to2,
+                    key: key2,
+                    ..
+                },
             ) => (from, to, key) == (from2, to2, key2),
             _ => false,
         }

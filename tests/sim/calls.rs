@@ -198,9 +198,10 @@ unsafe extern "C" fn comm_free(comm: i32) -> i32 {
         return NORN_MPI_INVALID;
     };
     for set in state.sets.iter().flatten() {
-        let busy = set.slots.iter().any(
-            |slot| matches!(slot, Slot::Pending { comm, .. } if *comm == member.comm),
-        );
+        let busy = set
+            .slots
+            .iter()
+            .any(|slot| matches!(slot, Slot::Pending { comm, .. } if *comm == member.comm));
         let owner = state.jobs[state.comms[member.comm].job].first_owner + member.rank;
         if busy && set.owner == Some(owner) {
             violation("a communicator is freed while requests on it are pending");

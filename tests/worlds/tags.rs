@@ -163,19 +163,23 @@ fn the_dump_shows_who_waits_behind_a_tag() {
             ) -> i32 {
                 // SAFETY: the vector of the caller, and as many bytes as said.
                 unsafe {
-                    (*arg.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(
-                        text.cast(),
-                        bytes as usize,
-                    ));
+                    (*arg.cast::<Vec<u8>>())
+                        .extend_from_slice(std::slice::from_raw_parts(text.cast(), bytes as usize));
                 }
                 0
             }
             // SAFETY: the vector outlives the call.
             ok(unsafe {
-                norn_dump(rank.rt, NORN_DUMP_TEXT, Some(append), (&raw mut text).cast())
+                norn_dump(
+                    rank.rt,
+                    NORN_DUMP_TEXT,
+                    Some(append),
+                    (&raw mut text).cast(),
+                )
             });
             let text = String::from_utf8_lossy(&text);
-            let shown = text.contains("posted after send of 1 B") && text.contains("shares its tag");
+            let shown =
+                text.contains("posted after send of 1 B") && text.contains("shares its tag");
             assert!(shown, "{text}");
             // SAFETY: always safe.
             ok(unsafe { norn_fulfill(rank.rt, gate) });

@@ -88,7 +88,11 @@ fn below_serialized_only_the_mpi_thread_attaches_and_detaches() {
                 // SAFETY: always safe.
                 let status = unsafe { norn_world_detach(world as *mut norn_world, -1) };
                 assert_eq!(status, NORN_E_THREAD);
-                assert!(last_error().contains("MPI_THREAD_SERIALIZED"), "{}", last_error());
+                assert!(
+                    last_error().contains("MPI_THREAD_SERIALIZED"),
+                    "{}",
+                    last_error()
+                );
             });
         });
     });
@@ -98,7 +102,10 @@ fn below_serialized_only_the_mpi_thread_attaches_and_detaches() {
 fn a_pass_costs_the_same_with_ten_or_a_hundred_thousand_requests() {
     let mut costs = Vec::new();
     for in_flight in [10usize, 30_000] {
-        let config = sim::Config { delay: 0, ..config() };
+        let config = sim::Config {
+            delay: 0,
+            ..config()
+        };
         let counters = run_way(WAYS[0], &config, world_config(), &|rank: &Rank| {
             let memory = vec![0u8; in_flight];
             let tokens: Vec<_> = (0..in_flight)
