@@ -271,6 +271,58 @@ static norn_status call_norn_intern(void) {
     return norn_intern(rt, "name", &name);
 }
 static norn_status call_norn_mpi_register(void) { return norn_mpi_register(NULL); }
+static norn_status call_norn_world_attach_f(void) {
+    norn_world *world;
+    return norn_world_attach_f(rt, 0, NULL, &world);
+}
+static norn_status call_norn_world_get(void) {
+    norn_world_info info = NORN_WORLD_INFO_INIT;
+    return norn_world_get(NULL, &info);
+}
+static norn_status call_norn_world_flush(void) { return norn_world_flush(NULL, 0); }
+static norn_status call_norn_world_fail(void) { return norn_world_fail(NULL, 1, "text"); }
+static norn_status call_norn_world_detach(void) { return norn_world_detach(NULL, 0); }
+static norn_status call_norn_world_lane(void) {
+    norn_world *lane;
+    return norn_world_lane(NULL, &lane);
+}
+static norn_status call_norn_send(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_send(NULL, &slice, 0, 0, NULL, NULL);
+}
+static norn_status call_norn_recv(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_recv(NULL, &slice, 0, 0, NULL, NULL);
+}
+static norn_status call_norn_barrier(void) { return norn_barrier(NULL, NULL, NULL); }
+static norn_status call_norn_bcast(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_bcast(NULL, &slice, 0, NULL, NULL);
+}
+static norn_status call_norn_reduce(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_reduce(NULL, &slice, &slice, NORN_SUM, 0, NULL, NULL);
+}
+static norn_status call_norn_allreduce(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_allreduce(NULL, &slice, &slice, NORN_SUM, NULL, NULL);
+}
+static norn_status call_norn_gather(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_gather(NULL, &slice, &slice, NULL, 0, NULL, NULL);
+}
+static norn_status call_norn_scatter(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_scatter(NULL, &slice, &slice, NULL, 0, NULL, NULL);
+}
+static norn_status call_norn_allgather(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_allgather(NULL, &slice, &slice, NULL, NULL, NULL);
+}
+static norn_status call_norn_alltoall(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_alltoall(NULL, &slice, NULL, &slice, NULL, NULL, NULL);
+}
 static norn_status call_norn_submit(void) {
     norn_task task = task_of(body_nothing, NULL);
     return norn_submit(rt, &task, NULL);
@@ -340,6 +392,22 @@ static const function functions[] = {
     F(norn_self_release, POISONS),    F(norn_start, POISONS),       F(norn_stats, POISONS),
     F(norn_status_name, HARMLESS),    F(norn_submit, POISONS),      F(norn_submit_many, POISONS),
     F(norn_test, POISONS),            F(norn_unhold, POISONS),      F(norn_version, HARMLESS),
+    F(norn_world_attach_f, POISONS),
+    F(norn_world_get, HARMLESS),
+    F(norn_world_flush, HARMLESS),
+    F(norn_world_fail, HARMLESS),
+    F(norn_world_detach, HARMLESS),
+    F(norn_world_lane, HARMLESS),
+    F(norn_send, HARMLESS),
+    F(norn_recv, HARMLESS),
+    F(norn_barrier, HARMLESS),
+    F(norn_bcast, HARMLESS),
+    F(norn_reduce, HARMLESS),
+    F(norn_allreduce, HARMLESS),
+    F(norn_gather, HARMLESS),
+    F(norn_scatter, HARMLESS),
+    F(norn_allgather, HARMLESS),
+    F(norn_alltoall, HARMLESS),
 };
 
 static int32_t body_holds(norn_self *self, void *arg) {

@@ -35,6 +35,22 @@
     X(norn_dump)             \
     X(norn_intern)           \
     X(norn_mpi_register)     \
+    X(norn_world_attach_f)   \
+    X(norn_world_get)        \
+    X(norn_world_flush)      \
+    X(norn_world_fail)       \
+    X(norn_world_detach)     \
+    X(norn_world_lane)       \
+    X(norn_send)             \
+    X(norn_recv)             \
+    X(norn_barrier)          \
+    X(norn_bcast)            \
+    X(norn_reduce)           \
+    X(norn_allreduce)        \
+    X(norn_gather)           \
+    X(norn_scatter)          \
+    X(norn_allgather)        \
+    X(norn_alltoall)         \
     X(norn_submit)           \
     X(norn_submit_many)      \
     X(norn_declare)          \
@@ -145,6 +161,7 @@ static void call_all_with(handles h) {
     WRONG(norn_stats, h.rt, &stats);
     WRONG(norn_dump, h.rt, NORN_DUMP_TEXT, ignore_text, NULL);
     WRONG(norn_intern, h.rt, "name", &out.name);
+    WRONG(norn_world_attach_f, h.rt, 0, NULL, (norn_world **)&out.pointer);
     WRONG(norn_submit, h.rt, &task, out.token);
     WRONG(norn_submit_many, h.rt, &task, 1, out.token);
     WRONG(norn_declare, h.rt, "d", out.token);
@@ -164,6 +181,29 @@ static void call_all_with(handles h) {
     WRONG(norn_close_with, h.rt, NORN_CANCEL, FOREVER);
     WRONG(norn_close_with, h.rt, NORN_DRAIN, 0);
     WRONG(norn_close, h.rt);
+    check_outputs();
+}
+
+/* Every call on a world that is none. */
+static void call_all_with_world(norn_world *world) {
+    norn_slice slice = NORN_SLICE_INIT;
+    norn_world_info info = NORN_WORLD_INFO_INIT;
+    reset_outputs();
+    WRONG(norn_world_get, world, &info);
+    WRONG(norn_world_flush, world, 0);
+    WRONG(norn_world_fail, world, 1, "text");
+    WRONG(norn_world_detach, world, 0);
+    WRONG(norn_world_lane, world, (norn_world **)&out.pointer);
+    WRONG(norn_send, world, &slice, 0, 0, NULL, out.token);
+    WRONG(norn_recv, world, &slice, 0, 0, NULL, out.token);
+    WRONG(norn_barrier, world, NULL, out.token);
+    WRONG(norn_bcast, world, &slice, 0, NULL, out.token);
+    WRONG(norn_reduce, world, &slice, &slice, NORN_SUM, 0, NULL, out.token);
+    WRONG(norn_allreduce, world, &slice, &slice, NORN_SUM, NULL, out.token);
+    WRONG(norn_gather, world, &slice, &slice, NULL, 0, NULL, out.token);
+    WRONG(norn_scatter, world, &slice, &slice, NULL, 0, NULL, out.token);
+    WRONG(norn_allgather, world, &slice, &slice, NULL, NULL, out.token);
+    WRONG(norn_alltoall, world, &slice, NULL, &slice, NULL, NULL, out.token);
     check_outputs();
 }
 
@@ -301,6 +341,14 @@ static void call_all_with_null(norn_runtime *rt) {
     WRONG(norn_await_all, rt, &promise, UINT64_MAX, 0);
     WRONG(norn_data_split, rt, data, &piece, UINT64_MAX, out.data);
 
+    round_name = "no world";
+    expected = NORN_E_INVALID;
+    call_all_with_world(NULL);
+    call_all_with_world((norn_world *)(uintptr_t)0x15);
+    call_all_with_world((norn_world *)(uintptr_t)UINTPTR_MAX);
+    call_all_with_world((norn_world *)(void *)rt);
+    reset_outputs();
+
     round_name = "configuration";
     expected = NORN_E_CONFIG;
     config.mode = INT32_MIN;
@@ -318,6 +366,7 @@ static void call_all_with_null(norn_runtime *rt) {
     config.cpus = "";
     WRONG(norn_open_version, NORN_HEADER_VERSION, &config, &none);
     CHECK(none == NULL);
+    expected = 0;
     static const uint64_t no_table[1] = {0};
     WRONG(norn_mpi_register, no_table);
     WRONG(norn_mpi_register, (const char *)no_table + 1);
