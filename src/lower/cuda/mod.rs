@@ -17,7 +17,7 @@
 //!   back here.
 //! - Every thread has the right context current while it calls the driver, and its own back afterwards (`context`).
 //! - The host learns of completions by looking, at the oldest event of each stream only; when nothing has come for a while
-//!   it asks for a host function on each busy stream and looks no more until one has rung (`bell`).
+//!   it asks for a host function on each busy stream and rests until one has rung (`bell`).
 //! - A fault of the device (any answer of an event but "not ready") ends it: everything on it and everything that comes
 //!   later fails with the record of that fault.
 //!
@@ -74,6 +74,11 @@ use crate::run::runtime::Runtime;
 /// completion some 10 us later than a look does, so for shorter work looking is better.
 const PATIENCE: Duration = Duration::from_micros(50);
 
+/// How often completions are looked for after that, where a host function cannot tell of all of them.
+const GLANCE: Duration = Duration::from_micros(100);
+/// How often the devices are looked after while the bell hangs: after a fault no host function is called any more.
+const ROUND: Duration = Duration::from_millis(20);
+
 /// See the module's text.
 pub(crate) struct Cuda {
     /// Outlives it: a runtime lets go of its lowerings when it closes.
@@ -91,7 +96,7 @@ pub(crate) struct Cuda {
     under_way: Mutex<UnderWay>,
     /// Operations on devices. Written by the thread that makes passes.
     count: AtomicUsize,
-    /// Nothing is looked for until the bell rings.
+    /// The bell rings when anything completes.
     asleep: AtomicBool,
 }
 
@@ -310,9 +315,7 @@ impl Lowering for Cuda {
     }
 
     fn wants_pass(&self) -> bool {
-        self.inbox.has(self.runtime.runs_bodies_here())
-            || (self.has_any_under_way()
-                && (!self.asleep.load(Ordering::SeqCst) || self.bell.is_rung()))
+        self.inbox.has(self.runtime.runs_bodies_here()) || self.has_any_under_way()
     }
 
     fn wants_worker(&self) -> bool {
@@ -321,6 +324,16 @@ impl Lowering for Cuda {
 
     fn patience(&self) -> Duration {
         self.patience
+    }
+
+    fn pause(&self) -> Duration {
+        if self.bell.is_rung() || self.inbox.has(self.runtime.runs_bodies_here()) {
+            Duration::ZERO
+        } else if self.asleep.load(Ordering::SeqCst) {
+            ROUND
+        } else {
+            GLANCE
+        }
     }
 
     fn check_place(&self, place: norn_place) -> Option<Result<()>> {
