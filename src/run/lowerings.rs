@@ -264,6 +264,11 @@ impl Runtime {
         begin
     }
 
+    /// An operation that was begun is on its stream, with its completion event behind it.
+    pub(crate) fn issue_operation(&self, node: u32) {
+        self.act(|graph, lane| graph.issue(lane, node));
+    }
+
     /// An operation that was begun has ended.
     pub(crate) fn finish_operation(&self, node: u32, outcome: &Outcome<'_>) {
         self.act(|graph, lane| graph.end_operation(lane, node, outcome));
