@@ -60,10 +60,10 @@
 
 /* Generated from here (tools/dl_header.py): the functions. */
 #define NORN_DL_SONAME_ "libnorn.so.0"
-#define NORN_DL_TABLE_ norn_dl_table_0_1_0_47_
-#define NORN_DL_SAID_ norn_dl_said_0_1_0_47_
-#define NORN_DL_LOCK_ norn_dl_lock_0_1_0_47_
-#define NORN_DL_NAMESPACE_ norn_dl_0_1_0_47_
+#define NORN_DL_TABLE_ norn_dl_table_0_1_0_56_
+#define NORN_DL_SAID_ norn_dl_said_0_1_0_56_
+#define NORN_DL_LOCK_ norn_dl_lock_0_1_0_56_
+#define NORN_DL_NAMESPACE_ norn_dl_0_1_0_56_
 NORN_DL_BEGIN_
 enum {
     NORN_DL_norn_self_get_,
@@ -83,6 +83,15 @@ enum {
     NORN_DL_norn_data_pointer_,
     NORN_DL_norn_reserve_,
     NORN_DL_norn_reserve_abandon_,
+    NORN_DL_norn_device_open_,
+    NORN_DL_norn_device_get_,
+    NORN_DL_norn_copy_,
+    NORN_DL_norn_fill_,
+    NORN_DL_norn_stream_record_,
+    NORN_DL_norn_stream_wait_,
+    NORN_DL_norn_module_load_,
+    NORN_DL_norn_kernel_get_,
+    NORN_DL_norn_launch_,
     NORN_DL_norn_group_open_,
     NORN_DL_norn_group_close_,
     NORN_DL_norn_version_,
@@ -134,6 +143,15 @@ NORN_DL_INLINE_ const char *norn_dl_name_(int32_t function) {
         "norn_data_pointer",
         "norn_reserve",
         "norn_reserve_abandon",
+        "norn_device_open",
+        "norn_device_get",
+        "norn_copy",
+        "norn_fill",
+        "norn_stream_record",
+        "norn_stream_wait",
+        "norn_module_load",
+        "norn_kernel_get",
+        "norn_launch",
         "norn_group_open",
         "norn_group_close",
         "norn_version",
@@ -453,6 +471,60 @@ NORN_DL_INLINE_ norn_status norn_dl_reserve_abandon_(struct norn_runtime *rt, ui
     if (!norn_dl_find_(NORN_DL_norn_reserve_abandon_, &call)) return NORN_DL_UNSUPPORTED_("norn_reserve_abandon");
     return norn_dl_result_(call(rt, slot));
 }
+NORN_DL_INLINE_ norn_status norn_dl_device_open_(struct norn_runtime *rt, const struct norn_device_config *config,
+        struct norn_place *place) {
+    __typeof__(&norn_device_open) call;
+    if (!norn_dl_find_(NORN_DL_norn_device_open_, &call)) return NORN_DL_UNSUPPORTED_("norn_device_open");
+    return norn_dl_result_(call(rt, config, place));
+}
+NORN_DL_INLINE_ norn_status norn_dl_device_get_(struct norn_runtime *rt, struct norn_place place,
+        struct norn_device_info *info) {
+    __typeof__(&norn_device_get) call;
+    if (!norn_dl_find_(NORN_DL_norn_device_get_, &call)) return NORN_DL_UNSUPPORTED_("norn_device_get");
+    return norn_dl_result_(call(rt, place, info));
+}
+NORN_DL_INLINE_ norn_status norn_dl_copy_(struct norn_runtime *rt, const struct norn_slice *from,
+        const struct norn_slice *to, const struct norn_task *how, struct norn_token *token_or_null) {
+    __typeof__(&norn_copy) call;
+    if (!norn_dl_find_(NORN_DL_norn_copy_, &call)) return NORN_DL_UNSUPPORTED_("norn_copy");
+    return norn_dl_result_(call(rt, from, to, how, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_fill_(struct norn_runtime *rt, const struct norn_slice *to, const void *element,
+        const struct norn_task *how, struct norn_token *token_or_null) {
+    __typeof__(&norn_fill) call;
+    if (!norn_dl_find_(NORN_DL_norn_fill_, &call)) return NORN_DL_UNSUPPORTED_("norn_fill");
+    return norn_dl_result_(call(rt, to, element, how, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_stream_record_(struct norn_runtime *rt, struct norn_place device, void *stream,
+        struct norn_token *token) {
+    __typeof__(&norn_stream_record) call;
+    if (!norn_dl_find_(NORN_DL_norn_stream_record_, &call)) return NORN_DL_UNSUPPORTED_("norn_stream_record");
+    return norn_dl_result_(call(rt, device, stream, token));
+}
+NORN_DL_INLINE_ norn_status norn_dl_stream_wait_(struct norn_runtime *rt, struct norn_token token,
+        struct norn_place device, void *stream, int64_t timeout_ns) {
+    __typeof__(&norn_stream_wait) call;
+    if (!norn_dl_find_(NORN_DL_norn_stream_wait_, &call)) return NORN_DL_UNSUPPORTED_("norn_stream_wait");
+    return norn_dl_result_(call(rt, token, device, stream, timeout_ns));
+}
+NORN_DL_INLINE_ norn_status norn_dl_module_load_(struct norn_runtime *rt, struct norn_place device, const void *image,
+        uint64_t bytes, const char *options, struct norn_module *module) {
+    __typeof__(&norn_module_load) call;
+    if (!norn_dl_find_(NORN_DL_norn_module_load_, &call)) return NORN_DL_UNSUPPORTED_("norn_module_load");
+    return norn_dl_result_(call(rt, device, image, bytes, options, module));
+}
+NORN_DL_INLINE_ norn_status norn_dl_kernel_get_(struct norn_runtime *rt, struct norn_module module, const char *name,
+        struct norn_kernel *kernel) {
+    __typeof__(&norn_kernel_get) call;
+    if (!norn_dl_find_(NORN_DL_norn_kernel_get_, &call)) return NORN_DL_UNSUPPORTED_("norn_kernel_get");
+    return norn_dl_result_(call(rt, module, name, kernel));
+}
+NORN_DL_INLINE_ norn_status norn_dl_launch_(struct norn_runtime *rt, const struct norn_launch_desc *launch,
+        const struct norn_task *how, struct norn_token *token_or_null) {
+    __typeof__(&norn_launch) call;
+    if (!norn_dl_find_(NORN_DL_norn_launch_, &call)) return NORN_DL_UNSUPPORTED_("norn_launch");
+    return norn_dl_result_(call(rt, launch, how, token_or_null));
+}
 NORN_DL_INLINE_ norn_status norn_dl_group_open_(struct norn_runtime *rt, const char *name, struct norn_group parent,
         struct norn_group *group, struct norn_token *done) {
     __typeof__(&norn_group_open) call;
@@ -667,6 +739,15 @@ NORN_DL_END_
 #define norn_data_pointer norn_dl_data_pointer_
 #define norn_reserve norn_dl_reserve_
 #define norn_reserve_abandon norn_dl_reserve_abandon_
+#define norn_device_open norn_dl_device_open_
+#define norn_device_get norn_dl_device_get_
+#define norn_copy norn_dl_copy_
+#define norn_fill norn_dl_fill_
+#define norn_stream_record norn_dl_stream_record_
+#define norn_stream_wait norn_dl_stream_wait_
+#define norn_module_load norn_dl_module_load_
+#define norn_kernel_get norn_dl_kernel_get_
+#define norn_launch norn_dl_launch_
 #define norn_group_open norn_dl_group_open_
 #define norn_group_close norn_dl_group_close_
 #define norn_version norn_dl_version_

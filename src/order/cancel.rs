@@ -151,6 +151,9 @@ impl Graph {
         // Kept links hang on the argument word, which nothing uses any more.
         node.argument.store(kept.0 as usize, Ordering::Relaxed);
         if let Some(annex) = self.annex(node) {
+            if let Some(operation) = annex.operation() {
+                operation.cancelled(ending.cause());
+            }
             let group = annex.group.load(Ordering::Relaxed);
             if group != 0 {
                 let ended = self.groups.lock().leave(group, ending.cause());

@@ -56,7 +56,7 @@ impl Graph {
         let cause = node.cause.load(Ordering::Relaxed);
         match state & kind::MASK {
             kind::TASK | kind::COMBINE | kind::CALLBACK => {
-                if cause != 0 && state & flag::RUN_ALWAYS == 0 {
+                if cause != 0 && state & flag::RUN_ALWAYS == 0 && !self.is_owed(node) {
                     let before = node.set(flag::STARTED);
                     if before & flag::CANCELLED != 0 {
                         self.bury_cancelled(lane, index, before);

@@ -20,7 +20,9 @@ use super::node::{BODY_SHARE, GUARD, Link, Node, Successors, flag, kind};
 use super::observers::Observers;
 use super::slab::Slab;
 use super::token::{INDEX_BITS, Token};
-use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE, NORN_E_TASK_FAILED, norn_status};
+use crate::abi::status::{
+    NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_INVALID, NORN_E_RESOURCE, norn_status,
+};
 use crate::error::{Error, Result};
 
 /// See the module's text.
@@ -285,7 +287,7 @@ impl Graph {
             looked_at: AtomicBool::new(false),
             doomed_a_task: AtomicBool::new(false),
         });
-        if status == NORN_E_TASK_FAILED {
+        if !matches!(status, NORN_E_CANCELLED | NORN_E_CLOSED) {
             lane.ripple.new_causes.push(number);
         }
         number

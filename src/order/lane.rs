@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::datum::Wanted;
+use super::operation::Operation;
 use super::slab::Magazine;
 
 /// How a node ends.
@@ -86,6 +87,8 @@ pub(crate) struct Lane {
     pub(crate) counters: Arc<Counters>,
     /// Accesses of the task being submitted, merged and resolved.
     pub(crate) wanted: Vec<Wanted>,
+    /// What makes the task being submitted an operation.
+    pub(crate) operation: Option<Arc<dyn Operation>>,
     /// In use by a call of its thread; a call from inside that one takes another lane.
     pub(crate) busy: bool,
     /// Index of this lane for the statistics; -1 for lanes of application threads.

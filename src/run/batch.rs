@@ -52,6 +52,9 @@ impl<'a> Batch<'a> {
         let graph = self.runtime.graph();
         self.runtime.check_place(task)?;
         graph.check_task(self.body, task, after)?;
+        if task.enqueue.is_some() {
+            self.runtime.operation_of_task(task)?;
+        }
         let bound = self.check_bound(task)?;
         let checked = self.as_if_written(accesses);
         graph.check_admission(&mut self.scratch, self.body, bound, task, &checked, after)?;

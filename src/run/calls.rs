@@ -11,6 +11,17 @@ use crate::error::{Error, Result};
 use crate::order::node::{flag, kind};
 use crate::order::token::Token;
 
+const NO_SUCH_MEMORY: &str =
+    "desc: memory that is not the host's ordinary one needs an open device (norn_device_open)";
+
+/// Whether a datum is not in the host's ordinary memory.
+fn is_foreign(desc: &norn_data_desc) -> bool {
+    let known = NORN_MEMORY_HOST..=NORN_MEMORY_MPI;
+    // What is no kind at all is refused with the rest of the description.
+    known.contains(&desc.kind)
+        && (desc.kind != NORN_MEMORY_HOST || desc.place.kind == NORN_PLACE_DEVICE)
+}
+
 impl Runtime {
     pub(crate) fn body(&self) -> u32 {
         seat::body_in(self)
@@ -21,6 +32,12 @@ impl Runtime {
     pub(crate) fn check_place(&self, task: &norn_task) -> Result<()> {
         if task.place.kind == NORN_PLACE_ANY {
             return Ok(());
+        }
+        if task.place.kind == NORN_PLACE_DEVICE && task.run.is_some() {
+            return Err(Error::new(
+                crate::abi::status::NORN_E_UNSUPPORTED,
+                "task.place: a device runs enqueue bodies, no host body",
+            ));
         }
         self.check_place_slow(task.place)
     }
@@ -57,9 +74,10 @@ impl Runtime {
                 format!("task.place: no worker is on NUMA node {}", place.index),
             )),
             NORN_PLACE_OPENER => Ok(()),
-            NORN_PLACE_DEVICE => {
-                unsupported("task.place: this build of norn has no device lowering")
-            }
+            NORN_PLACE_DEVICE => self.ask_lowerings(
+                |lowering| lowering.check_place(place),
+                "task.place: no device is open in this runtime (norn_device_open)",
+            ),
             NORN_PLACE_MPI => unsupported("task.place: no world is attached"),
             kind => Err(Error::new(
                 NORN_E_INVALID,
@@ -80,6 +98,9 @@ impl Runtime {
         let body = self.body();
         if self.settings.max_live_tasks != 0 && body == 0 {
             self.back_pressure();
+        }
+        if task.enqueue.is_some() && task.run.is_none() {
+            return self.submit_enqueue(task, accesses, after);
         }
         self.act(|graph, lane| graph.submit(lane, body, task, accesses, after))
             .map(norn_token::from)
@@ -264,6 +285,9 @@ impl Runtime {
     /// # Safety
     /// The name is NULL or zero-terminated.
     pub(crate) unsafe fn data_register(&self, desc: &norn_data_desc) -> Result<norn_data> {
+        if is_foreign(desc) {
+            self.ask_lowerings(|lowering| lowering.check_memory(desc), NO_SUCH_MEMORY)?;
+        }
         // SAFETY: passed on.
         self.act(|graph, lane| unsafe { graph.register(lane, desc) })
     }
@@ -271,8 +295,13 @@ impl Runtime {
     /// # Safety
     /// The name is NULL or zero-terminated.
     pub(crate) unsafe fn data_alloc(&self, desc: &norn_data_desc) -> Result<norn_data> {
+        let memory = if is_foreign(desc) {
+            Some(self.ask_lowerings(|lowering| lowering.allocate(desc), NO_SUCH_MEMORY)?)
+        } else {
+            None
+        };
         // SAFETY: passed on.
-        self.act(|graph, lane| unsafe { graph.allocate(lane, desc) })
+        self.act(|graph, lane| unsafe { graph.allocate(lane, desc, memory) })
     }
 
     /// Splits a datum.

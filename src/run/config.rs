@@ -118,8 +118,6 @@ pub(crate) struct Settings {
     /// Stack of norn's threads.
     pub stack_bytes: usize,
     /// Ceiling on pinned host memory; 0: none.
-    #[cfg_attr(not(test), expect(dead_code))]
-    // for the device lowering, which allocates pinned memory
     pub max_pinned_bytes: u64,
     /// Time without a completion before the watchdog reports; None: never.
     pub watchdog: Option<Duration>,

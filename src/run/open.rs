@@ -81,6 +81,15 @@ fn check_version(header_version: i32) -> Result<()> {
     Ok(())
 }
 
+/// Opens a runtime under these environment variables alone.
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) fn open_for_test(environment: &[(&str, &str)]) -> Result<*mut norn_runtime> {
+    let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+    let environment: Vec<_> = environment.iter().map(owned).collect();
+    // SAFETY: no configuration, so no strings and no callbacks.
+    open_new(unsafe { Settings::resolve(None, &environment) }?)
+}
+
 fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
     fork::watch_forks();
     asymmetric::prepare();
@@ -179,6 +188,7 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     plant!("close.threads_ended");
     let unseen = runtime.graph().failures.first_unseen();
     runtime.act(|graph, lane| graph.remove_all_data(lane));
+    runtime.close_lowerings();
     if seat::slot_in(runtime).is_some() {
         seat::stand();
     }

@@ -13,7 +13,7 @@ use crate::order::observers::Notify;
 use crate::order::token::Token;
 
 /// Copies text into a fixed array, cut at a character boundary and always ended.
-fn fill(target: &mut [c_char], text: &str) {
+pub(crate) fn fill(target: &mut [c_char], text: &str) {
     let mut length = text.len().min(target.len() - 1);
     while !text.is_char_boundary(length) {
         length -= 1;

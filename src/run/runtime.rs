@@ -14,6 +14,7 @@ use super::blocked::BlockedBodies;
 use super::config::{OnFailure, Settings};
 use super::gang::Gang;
 use super::home::{self, Home};
+use super::lowerings::Lowerings;
 use super::queues::Queues;
 use super::seat;
 use super::serial::SerialQueue;
@@ -78,6 +79,8 @@ pub(crate) struct Runtime {
     pub(crate) names: Mutex<HashSet<CString>>,
     pub(crate) watchdog: Mutex<Option<Thread>>,
     pub(crate) watchdog_bell: (Mutex<bool>, Condvar),
+    /// What carries operations out.
+    pub(crate) lowerings: Lowerings,
     /// A NORN_SHARED runtime counts its opens in `home::SHARED`.
     pub(crate) shared: bool,
 }
@@ -137,6 +140,7 @@ impl Runtime {
             names: Mutex::new(HashSet::new()),
             watchdog: Mutex::new(None),
             watchdog_bell: (Mutex::new(false), Condvar::new()),
+            lowerings: Lowerings::default(),
             shared: settings.shared,
             settings,
         }
@@ -277,9 +281,12 @@ impl Runtime {
         }
     }
 
-    /// A task with a place or with a wish for several workers.
+    /// A task with a place or with a wish for several workers, or an operation.
     #[cold]
     pub(crate) fn schedule_particular(&self, slot: Option<usize>, node: u32) {
+        if let Some(operation) = self.graph().operation_of(self.graph().nodes.get(node)) {
+            return self.hand_over(node, operation);
+        }
         let place = self.place_of(node);
         match place.kind {
             NORN_PLACE_OPENER => {

@@ -29,6 +29,7 @@ impl Runtime {
             && self.stays(&|| {
                 self.is_quiescent()
                     && !self.is_somebody_inside()
+                    && !self.has_operations_under_way()
                     && !self.blocked.any_limited()
                     && !self.somebody_holds()
             })

@@ -121,6 +121,7 @@ impl Runtime {
         if seat::body_in(self) != 0 || seat::in_callback() {
             return;
         }
+        self.pass_by_the_way();
         if self.callers_run {
             let _counted = CountedWait::new(self);
             self.callers_inside.fetch_add(1, Ordering::SeqCst);
@@ -129,6 +130,8 @@ impl Runtime {
                 let resumed = self.blocked.any_ready() && self.blocked.resume_one(0);
                 if !resumed {
                     self.run_one(0);
+                    // In the slot, for what runs bodies.
+                    self.pass_by_the_way();
                 }
                 seat::restore(saved);
                 if !resumed {

@@ -4,9 +4,10 @@ use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::lowerings::Duty;
 use super::runtime::Runtime;
 use super::seat;
-use super::wait::park_until;
+use super::wait::park_on_duty;
 use crate::abi::types::*;
 use crate::order::body::Begin;
 use crate::order::lane::{Lane, count};
@@ -50,6 +51,7 @@ impl Runtime {
             }
             if let Some(node) = self.next_task(slot) {
                 self.run_task(slot, node, || false);
+                self.pass_by_the_way();
             } else if !self.search(slot, None, false, &|| false) {
                 continue;
             }
@@ -137,14 +139,21 @@ impl Runtime {
                 || done()
                 || (self.callers_run && self.caller_seat_wanted())
         };
+        let mut duty = self.take_duty();
         let mut found = false;
         let mut rounds = 0u32;
         loop {
-            if reason() {
+            if reason() || duty.as_mut().is_some_and(Duty::pass) {
                 found = true;
                 break;
             }
             rounds += 1;
+            if let Some(duty) = &duty {
+                if duty.pause().is_some() {
+                    break;
+                }
+                continue;
+            }
             if crowded || (rounds.is_multiple_of(16) && Instant::now() >= until) {
                 break;
             }
@@ -154,15 +163,18 @@ impl Runtime {
         }
         if !found {
             let mut told = false;
+            let on_duty = duty.is_some();
+            let reason = || reason() || (!on_duty && self.duty_is_free());
             self.sleep.sleep(slot, reason, || {
                 // Once: this thread may be a watcher itself, and would wake itself for ever.
                 if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
                     self.wake_watchers();
                 }
-                !park_until(deadline) || done()
+                !park_on_duty(&mut duty, deadline) || done()
             });
         }
         self.sleep.end_search(|| self.queues.has_shared_work());
+        drop(duty);
         lane.left_search.set(Some(Instant::now()));
         true
     }
@@ -196,6 +208,12 @@ impl Runtime {
         let graph = self.graph();
         let entry = graph.nodes.get(node);
         let state = entry.load_state();
+        if state & flag::PARTICULAR != 0
+            && let Some(operation) = graph.operation_of(entry)
+        {
+            // Its turn has come in a one-thread mode.
+            return self.hand_over(node, operation);
+        }
         let others = if state & flag::PARTICULAR != 0 {
             self.extra_workers(node)
         } else {
