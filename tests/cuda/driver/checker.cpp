@@ -31,12 +31,12 @@ struct Checker {
 Checker &checker() {
     static Checker *const all = [] {
         Checker *made = new Checker;
-        const char *what = getenv("NORN_STANDIN_ON_VIOLATION");
+        const char *what = getenv("STANDIN_ON_VIOLATION");
         if (what != nullptr && strcmp(what, "exit") == 0) made->on_violation = STANDIN_EXIT;
         if (what != nullptr && strcmp(what, "count") == 0) made->on_violation = STANDIN_COUNT;
-        const char *leases = getenv("NORN_STANDIN_LEASES");
+        const char *leases = getenv("STANDIN_LEASES");
         made->leases = leases != nullptr && *leases == '1';
-        const char *allowed = getenv("NORN_STANDIN_ALLOW");
+        const char *allowed = getenv("STANDIN_ALLOW");
         for (const char *at = allowed; at != nullptr && *at != '\0';) {
             const size_t length = strcspn(at, ",");
             made->allowed.insert(std::string(at, length));
