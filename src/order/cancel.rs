@@ -65,6 +65,12 @@ impl Graph {
                 ));
             }
         }
+        if node.has(flag::ON_ISSUE)
+            && let Some(operation) = self.operation_of(node)
+            && !operation.close_notes(&|token| self.is_complete(token))
+        {
+            return Err(too_late("what it follows is under way on a device"));
+        }
         let before = node.set(flag::CANCELLED);
         drop(pin);
         if before & flag::STARTED != 0 {

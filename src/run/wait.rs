@@ -446,10 +446,7 @@ pub(crate) fn park_on_duty(duty: &mut Option<Duty<'_>>, deadline: Option<Instant
         Some(unwanted) => drop(unwanted),
         None => {
             if let Some(duty) = duty {
-                if let Some(pause) = duty.pause() {
-                    let until = Instant::now() + pause;
-                    park_until(Some(deadline.map_or(until, |deadline| deadline.min(until))));
-                }
+                duty.rest(deadline);
                 duty.pass();
                 return deadline.is_none_or(|deadline| Instant::now() < deadline);
             }
