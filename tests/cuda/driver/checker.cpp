@@ -195,16 +195,19 @@ void record_uses(const Ref<Operation> &operation, const std::vector<Use> &uses) 
     }
 }
 
-bool stream_is_seen_idle(const Stream &stream) {
+static bool seen_up_to(const Stream &stream, uint64_t number) {
     const Clock &seen = state().seen;
-    const uint64_t last = stream.clock.size() > stream.timeline ? stream.clock[stream.timeline] : 0;
-    return last <= (stream.timeline < seen.size() ? seen[stream.timeline] : 0);
+    return number <= (stream.timeline < seen.size() ? seen[stream.timeline] : 0);
+}
+
+bool stream_is_seen_idle(const Stream &stream) {
+    return seen_up_to(stream, stream.clock.size() > stream.timeline ? stream.clock[stream.timeline] : 0);
 }
 
 void expect_lease(Stream &stream, const char *call) {
     if (!checker().leases || !stream.recorded || stream.exempt || stream.legacy || stream.hidden) return;
     stream.recorded = false;
-    if (!stream_is_seen_idle(stream))
+    if (!seen_up_to(stream, stream.last_work))
         violation("stream-busy", call, "%s was taken again before its last work was seen complete", describe(stream).c_str());
 }
 

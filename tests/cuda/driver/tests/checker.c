@@ -438,8 +438,9 @@ static void lease_of_an_idle_stream(void) {
         OK(cuEventRecord(event, first));
         if (i == 2) OK(cuLaunchHostFunc(first, set_flag, &flag)); /* armed on the leased stream: part of it */
         while (cuEventQuery(event) == CUDA_ERROR_NOT_READY) sleep_ms(1);
-        while (i == 2 && atomic_load(&flag) == 0) sleep_ms(1);
     }
+    OK(cuStreamSynchronize(first));
+    EQUAL(atomic_load(&flag), 1);
     ENDS_CLEAN();
 }
 static void stream_of_the_application_is_exempt(void) {
