@@ -461,6 +461,10 @@ impl Graph {
             || state & (flag::COMMUTES | flag::STARTED) == flag::COMMUTES
             || state & (flag::BLOCKED | flag::ENDED | flag::QUEUED_COMMUTE) != 0
             || node.holds.load(Ordering::Acquire) & !BODY_SHARE != 0
+            || (state & (flag::PARTICULAR | flag::STARTED) == flag::PARTICULAR
+                && self
+                    .operation_of(node)
+                    .is_some_and(|operation| !operation.issued_after().is_empty()))
     }
 
     /// The error that shows a cycle.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::calls::at_opener;
 use super::runtime::Runtime;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_STATE};
 use crate::abi::types::{norn_access, norn_task, norn_token};
@@ -48,6 +49,14 @@ impl<'a> Batch<'a> {
     ) -> Result<()> {
         let graph = self.runtime.graph();
         self.runtime.check_place(task)?;
+        let mapped;
+        let task = match task.place.kind {
+            NORN_PLACE_MPI => {
+                mapped = at_opener(task);
+                &mapped
+            }
+            _ => task,
+        };
         graph.check_task(self.body, task, after)?;
         if task.enqueue.is_some() {
             self.runtime.operation_of_task(task)?;

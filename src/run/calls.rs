@@ -22,6 +22,18 @@ fn is_foreign(desc: &norn_data_desc) -> bool {
         && (desc.kind != NORN_MEMORY_HOST || desc.place.kind == NORN_PLACE_DEVICE)
 }
 
+/// A task for the thread that initialised MPI, which is the opener: the lowering has checked that.
+#[cold]
+pub(crate) fn at_opener(task: &norn_task) -> norn_task {
+    norn_task {
+        place: norn_place {
+            kind: NORN_PLACE_OPENER,
+            index: 0,
+        },
+        ..*task
+    }
+}
+
 impl Runtime {
     pub(crate) fn body(&self) -> u32 {
         seat::body_in(self)
@@ -44,8 +56,6 @@ impl Runtime {
 
     #[cold]
     fn check_place_slow(&self, place: norn_place) -> Result<()> {
-        let unsupported =
-            |text: &'static str| Err(Error::new(crate::abi::status::NORN_E_UNSUPPORTED, text));
         match place.kind {
             NORN_PLACE_CPU if place.index == -1 => Ok(()),
             NORN_PLACE_CPU
@@ -78,7 +88,10 @@ impl Runtime {
                 |lowering| lowering.check_place(place),
                 "task.place: no device is open in this runtime (norn_device_open)",
             ),
-            NORN_PLACE_MPI => unsupported("task.place: no world is attached"),
+            NORN_PLACE_MPI => self.ask_lowerings(
+                |lowering| lowering.check_place(place),
+                "task.place: no world is attached",
+            ),
             kind => Err(Error::new(
                 NORN_E_INVALID,
                 format!("task.place.kind {kind} is none"),
@@ -95,6 +108,14 @@ impl Runtime {
         after: &[norn_token],
     ) -> Result<norn_token> {
         self.check_place(task)?;
+        let mapped;
+        let task = match task.place.kind {
+            NORN_PLACE_MPI => {
+                mapped = at_opener(task);
+                &mapped
+            }
+            _ => task,
+        };
         let body = self.body();
         if self.settings.max_live_tasks != 0 && body == 0 {
             self.back_pressure();

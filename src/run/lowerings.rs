@@ -26,6 +26,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use crate::sync::thread::Thread as StdThread;
 use crate::sync::{Mutex, RwLock};
 
+use super::idle::Budget;
 use super::runtime::Runtime;
 use crate::abi::status::NORN_E_UNSUPPORTED;
 use crate::abi::types::{norn_access, norn_data_desc, norn_place, norn_task, norn_token};
@@ -120,9 +121,6 @@ pub(crate) struct Lowerings {
     idle_share: AtomicU32,
 }
 
-/// How long the thread on duty sleeps between passes when nothing has come for `spin_ns`.
-const PAUSE: Duration = Duration::from_micros(100);
-
 /// The right to make passes, while it lives.
 pub(crate) struct Duty<'a> {
     runtime: &'a Runtime,
@@ -130,6 +128,7 @@ pub(crate) struct Duty<'a> {
     since: Instant,
     /// How long it is looked for without a pause.
     patience: Duration,
+    budget: Budget,
 }
 
 impl Duty<'_> {
@@ -138,8 +137,16 @@ impl Duty<'_> {
         let went_on = self.runtime.pass_over_lowerings();
         if went_on {
             self.since = Instant::now();
+            self.budget.came();
+        } else if self.is_late() {
+            self.budget.looked();
         }
         went_on
+    }
+
+    /// Whether nothing has come for so long that passes without a pause are not worth their cost.
+    fn is_late(&self) -> bool {
+        self.since.elapsed() >= self.patience
     }
 
     /// Whether passes by this thread can achieve anything, and none is needed by one that runs bodies instead.
@@ -150,7 +157,8 @@ impl Duty<'_> {
 
     /// How long the thread may sleep; none where passes without a pause are worth their cost.
     pub(crate) fn pause(&self) -> Option<Duration> {
-        (self.since.elapsed() >= self.patience).then_some(PAUSE)
+        let share = || self.runtime.lowerings.idle_share.load(Ordering::Relaxed);
+        self.is_late().then(|| self.budget.pause(share()))
     }
 }
 
@@ -328,6 +336,7 @@ impl Runtime {
             runtime: self,
             since: Instant::now(),
             patience: self.patience(),
+            budget: Budget::default(),
         })
     }
 

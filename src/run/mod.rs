@@ -14,6 +14,7 @@
 //! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
 //! | `wait`, `hold` | waiting for tokens and for data |
 //! | `turns`, `opener` | application threads that run bodies while they wait |
+//! | `idle` | how often to look for what is late |
 //! | `lowerings` | what carries operations out, and which thread makes it go on |
 //! | `pace` | how eagerly a worker takes the tasks of others |
 //! | `enqueue` | bodies that queue device work |
@@ -38,6 +39,7 @@ pub(crate) mod gang;
 pub(crate) mod hold;
 pub(crate) mod home;
 mod hooks;
+mod idle;
 pub(crate) mod lowerings;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;

@@ -211,10 +211,12 @@ unsafe extern "C" fn comm_free(comm: i32) -> i32 {
     let found = &mut state.comms[member.comm];
     found.freed += 1;
     if found.freed == found.size {
-        let left: usize = found.arrived.values().map(|list| list.len()).sum();
-        if left != 0 {
+        if let Some(((to, from, tag), list)) = found.arrived.iter().next() {
+            let data = &list[0].data;
             violation(&format!(
-                "a communicator is freed with {left} messages that nobody has received"
+                "a communicator is freed with a message of {} B from rank {from} to rank {to}, tag {tag}, that nobody has received: {:?}",
+                data.len(),
+                &data[..data.len().min(24)]
             ));
         }
         found.last_arrival.clear();

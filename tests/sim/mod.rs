@@ -22,7 +22,7 @@ pub mod table;
 mod types;
 
 pub use calls::table;
-pub use state::{Config, Counters};
+pub use state::{Config, Counters, thread_number};
 
 use state::{OWNERS, state};
 

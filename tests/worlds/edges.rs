@@ -117,6 +117,19 @@ fn a_size_that_differs_is_an_error_on_the_receiving_side() {
 }
 
 #[test]
+fn a_size_that_differs_within_a_rank_is_an_error_too() {
+    on_ranks(&config(), |rank| {
+        for (sent, expected) in [(8usize, 16usize), (16, 8), (0, 8), (1, 0)] {
+            let (from, to) = (vec![1u8; sent], vec![0u8; expected]);
+            let out = rank.send(&slice(&from), rank.rank, 3, &[]);
+            let token = rank.recv(&slice(&to), rank.rank, 3, &[]);
+            ok(rank.wait(out));
+            assert_eq!(rank.wait(token), NORN_E_MISMATCH, "{sent} {expected}");
+        }
+    });
+}
+
+#[test]
 fn verify_mode_names_both_declarations() {
     for way in WAYS {
         let mut world = world_config();

@@ -8,6 +8,7 @@ use super::collective::Lane;
 use super::engine::Engine;
 use super::load;
 use super::table::*;
+use super::verify::Verify;
 use super::world::{Facts, Found, World};
 use super::worlds::{self, Entry};
 use crate::abi::datatype::{NORN_BYTE, NORN_I64, NORN_MIN};
@@ -88,7 +89,7 @@ pub(crate) fn attach(
         collective_lane,
         calls.type_builtin(NORN_BYTE).map_err(error)?,
         info.size,
-        wish.verify != 0,
+        Verify::new(wish.verify != 0, info.rank),
     );
     engine.listen().map_err(error)?;
     let log = &runtime.settings.hooks.log;
@@ -116,6 +117,7 @@ pub(crate) fn attach(
         ordered_lanes: wish.lanes as u32,
         verify: wish.verify != 0,
         only: alone.then(crate::sync::thread::current),
+        opener_is_main: is_main && runtime.is_opener(),
         facts: Facts {
             thread_level: level,
             device_aware: wish.device_aware != 0,

@@ -277,12 +277,14 @@ impl Engine {
                 finish(exchange, How::Remote(record.clone()), finished);
             }
         }
-        self.balance.queries.clear();
     }
 
-    /// Whether an answer or a record is waited for.
+    /// Whether an answer is waited for. It comes even where the record has come meanwhile.
     pub(crate) fn has_suspects(&self) -> bool {
-        !self.balance.suspects.is_empty()
+        self.balance
+            .queries
+            .keys()
+            .any(|(peer, _)| !self.peers[*peer as usize].lost)
     }
 }
 

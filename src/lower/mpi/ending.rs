@@ -133,19 +133,17 @@ impl Engine {
         self.said_bye = true;
         self.sinks = true;
         for rank in 0..world.size {
+            // To itself too, behind what it has told itself.
             let messages = self.peer(rank).sent;
-            if rank == world.rank {
-                self.peer(rank).bye = Some(messages);
-                self.peer(rank).fin = true;
-            } else {
-                self.tell(rank, &Control::Bye { messages });
-            }
+            self.tell(rank, &Control::Bye { messages });
         }
     }
 
     fn say_fin(&mut self, world: &World) {
         self.said_fin = true;
-        self.tell_all(world.rank, &Control::Fin);
+        for rank in 0..world.size {
+            self.tell(rank, &Control::Fin);
+        }
     }
 
     /// Whether every rank has left and nothing is on its way to here, or from here.

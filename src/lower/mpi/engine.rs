@@ -108,7 +108,7 @@ pub(crate) struct Engine {
     pub(crate) byte: i32,
     pub(crate) peers: Vec<Peer>,
     pub(crate) balance: Balance,
-    pub(crate) verify: Option<Verify>,
+    pub(crate) verify: Verify,
     /// Messages that arrive without a receive are taken in and dropped: this rank has no more receives to declare.
     pub(crate) sinks: bool,
     pub(crate) said_bye: bool,
@@ -138,7 +138,7 @@ impl Engine {
         collective_lane: i32,
         byte: i32,
         size: i32,
-        verify: bool,
+        verify: Verify,
     ) -> Self {
         Self {
             requests,
@@ -148,7 +148,7 @@ impl Engine {
             byte,
             peers: vec![Peer::default(); size as usize],
             balance: Balance::default(),
-            verify: verify.then(Verify::default),
+            verify,
             sinks: false,
             said_bye: false,
             said_fin: false,
@@ -186,7 +186,7 @@ impl Engine {
             || self.sinks
             || self.has_suspects()
             || self.has_unexplained()
-            || self.verify.as_ref().is_some_and(Verify::waits)
+            || self.verify.waits()
     }
 
     pub(crate) fn has_ready(&self) -> bool {

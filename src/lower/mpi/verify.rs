@@ -2,6 +2,8 @@
 //!
 //! Both ranks number the messages of a wire in the order in which they post them, poisons and scratch receives
 //! included. MPI matches in that order, so equal numbers are the same message, however late its identity comes.
+//!
+//! Messages of a rank to itself are compared always: there an MPI may not even tell that one was cut.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +21,10 @@ type Place = (i32, Wire, u64);
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct Verify {
+    /// Whether messages to other ranks are compared too.
+    all: bool,
+    /// This rank.
+    rank: i32,
     /// Messages posted on a wire, by whether this rank sends.
     posted: HashMap<(bool, i32, Wire), u64>,
     /// Identities whose message has not been received.
@@ -29,6 +35,14 @@ pub(crate) struct Verify {
 }
 
 impl Verify {
+    pub(crate) fn new(all: bool, rank: i32) -> Self {
+        Self {
+            all,
+            rank,
+            ..Self::default()
+        }
+    }
+
     /// Whether an identity is waited for.
     pub(crate) fn waits(&self) -> bool {
         !self.received.is_empty()
@@ -38,9 +52,10 @@ impl Verify {
 impl Engine {
     /// The number of a message on its wire; 0 where nobody counts.
     pub(crate) fn next_sequence(&mut self, message: &Message) -> u64 {
-        let Some(verify) = &mut self.verify else {
+        let verify = &mut self.verify;
+        if !verify.all && message.peer != verify.rank {
             return 0;
-        };
+        }
         let posted = verify
             .posted
             .entry((message.send, message.peer, message.wire))
@@ -65,7 +80,12 @@ impl Engine {
                 bytes: message.layout.bytes,
                 name: world.name_of(exchange),
             };
-            self.tell(message.peer, &Control::Declared(message.wire, identity));
+            if message.peer == world.rank {
+                let place = (message.peer, message.wire, sequence);
+                self.verify.told.insert(place, identity);
+            } else {
+                self.tell(message.peer, &Control::Declared(message.wire, identity));
+            }
         }
         sequence
     }
@@ -79,12 +99,13 @@ impl Engine {
         as_expected: bool,
     ) -> Option<How> {
         let world = &exchange.world;
-        let Some(verify) = &mut self.verify else {
+        if sequence == 0 {
             return Some(match as_expected {
                 true => How::Success,
                 false => super::balance::mismatch(world, exchange, bytes),
             });
-        };
+        }
+        let verify = &mut self.verify;
         let message = exchange.message()?;
         let place = (message.peer, message.wire, sequence);
         match verify.told.remove(&place) {
@@ -99,10 +120,12 @@ impl Engine {
 
     /// A message was received that nobody compares.
     pub(crate) fn forget_identity(&mut self, peer: i32, wire: Wire, sequence: u64) {
-        if let Some(verify) = &mut self.verify
-            && verify.told.remove(&(peer, wire, sequence)).is_none()
-        {
-            verify.received.insert((peer, wire, sequence), None);
+        if sequence == 0 {
+            return;
+        }
+        let place = (peer, wire, sequence);
+        if self.verify.told.remove(&place).is_none() {
+            self.verify.received.insert(place, None);
         }
     }
 
@@ -114,9 +137,7 @@ impl Engine {
         identity: Identity,
         finished: &mut Finished,
     ) {
-        let Some(verify) = &mut self.verify else {
-            return;
-        };
+        let verify = &mut self.verify;
         let place = (peer, wire, identity.sequence);
         match verify.received.remove(&place) {
             Some(Some((exchange, bytes, as_expected))) => {

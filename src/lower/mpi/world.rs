@@ -24,8 +24,8 @@ use super::engine::{Engine, Finished, How};
 use super::exchange::{Exchange, stage};
 use super::lines::Lines;
 use super::table::{NORN_MPI_ACTIVE, NORN_MPI_FINALIZED};
-use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI, NORN_E_TASK_FAILED};
-use crate::abi::types::norn_world_info;
+use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI, NORN_E_TASK_FAILED, NORN_E_UNSUPPORTED};
+use crate::abi::types::{NORN_PLACE_MPI, norn_place, norn_world_info};
 use crate::error::{Error, Result};
 use crate::order::operation::Outcome;
 use crate::order::token::Token;
@@ -79,6 +79,8 @@ pub(crate) struct World {
     pub(crate) verify: bool,
     /// The thread that alone may call MPI, below MPI_THREAD_SERIALIZED.
     pub(crate) only: Option<StdThread>,
+    /// The thread that opened the runtime is the one that initialised MPI.
+    opener_is_main: bool,
     pub(crate) facts: Facts,
     pub(crate) lines: Lines,
     pub(crate) engine: Mutex<Engine>,
@@ -124,6 +126,7 @@ pub(crate) struct Found {
     pub(crate) ordered_lanes: u32,
     pub(crate) verify: bool,
     pub(crate) only: Option<StdThread>,
+    pub(crate) opener_is_main: bool,
     pub(crate) facts: Facts,
     pub(crate) engine: Engine,
 }
@@ -138,6 +141,7 @@ impl World {
             tags: found.tags,
             verify: found.verify,
             only: found.only,
+            opener_is_main: found.opener_is_main,
             facts: found.facts,
             lines: Lines::new(found.ordered_lanes, found.tags),
             control: found.engine.control,
@@ -498,6 +502,16 @@ impl Lowering for World {
     fn only_thread(&self) -> Option<StdThread> {
         let wanted = self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0;
         self.only.clone().filter(|_| wanted)
+    }
+
+    fn check_place(&self, place: norn_place) -> Option<Result<()>> {
+        (place.kind == NORN_PLACE_MPI).then(|| match self.opener_is_main {
+            true => Ok(()),
+            false => Err(Error::new(
+                NORN_E_UNSUPPORTED,
+                "task.place: the thread that initialised MPI has neither opened the runtime nor attached the world",
+            )),
+        })
     }
 
     fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
