@@ -111,11 +111,16 @@ static int run_phase(struct session *session, const char *name, declare_fn decla
 static int gather_accounts(struct session *session, struct rank_account *mine) {
     norn_slice from = norn_slice_at(mine, NORN_BYTE, sizeof *mine);
     norn_slice to = norn_slice_at(session->accounts, NORN_BYTE, sizeof *mine * (uint64_t)session->ranks.size);
+    norn_task how = NORN_TASK_INIT;
     norn_token done;
-    norn_status status = norn_gather(session->world, &from, &to, NULL, 0, NULL, &done);
+    how.name = "gather accounts";
+    norn_status status = norn_gather(session->world, &from, session->ranks.rank == 0 ? &to : NULL, NULL, 0, &how, &done);
     if (status == NORN_OK)
         status = norn_await(session->rt, done, -1);
-    return status == NORN_OK ? 0 : complain("%s: %s", norn_status_name(status), norn_last_error());
+    if (status == NORN_OK)
+        return 0;
+    complain("%s: %s", norn_status_name(status), norn_last_error());
+    return give_up(session, status);
 }
 
 /* On rank 0: the run as a whole, if it is the best so far. */
@@ -241,7 +246,7 @@ static int solve_together(struct session *session) {
     if (session->rt != NULL && norn_close(session->rt) != NORN_OK && result == 0)
         result = complain("%s", norn_last_error());
     distributed_system_free(&session->system);
-    return result;
+    return ranks_agree(&session->ranks, result);
 }
 
 /* Whose tiles of the factor are not those of the sequence. */
