@@ -21,39 +21,45 @@
 extern "C" {
 #endif
 
+#ifdef __cplusplus
+#define NORN_CUDA_CAST_(type, value) static_cast<type>(value)
+#else
+#define NORN_CUDA_CAST_(type, value) ((type)(value))
+#endif
+
 struct CUstream_st;
 struct cublasContext;
 struct cusolverDnContext;
 
 /* The stream of an enqueue body. */
-static inline struct CUstream_st *norn_cuda_stream(void *stream) { return (struct CUstream_st *)stream; }
+static inline struct CUstream_st *norn_cuda_stream(void *stream) { return NORN_CUDA_CAST_(struct CUstream_st *, stream); }
 
 /* Pins a task with an enqueue body, or an operation, to a stream of the application's. */
-static inline void norn_cuda_pin(norn_task *task, struct CUstream_st *stream) { task->stream = (void *)stream; }
+static inline void norn_cuda_pin(norn_task *task, struct CUstream_st *stream) { task->stream = stream; }
 
 /* See norn_stream_record. */
 static inline norn_status norn_cuda_stream_record(norn_runtime *rt, norn_place device, struct CUstream_st *stream,
                                                   norn_token *token) {
-    return norn_stream_record(rt, device, (void *)stream, token);
+    return norn_stream_record(rt, device, stream, token);
 }
 
 /* See norn_stream_wait. */
 static inline norn_status norn_cuda_stream_wait(norn_runtime *rt, norn_token token, norn_place device,
                                                 struct CUstream_st *stream, int64_t timeout_ns) {
-    return norn_stream_wait(rt, token, device, (void *)stream, timeout_ns);
+    return norn_stream_wait(rt, token, device, stream, timeout_ns);
 }
 
 /* Leased handles with their stream set; see norn_self_provider. */
 static inline norn_status norn_cuda_cublas(norn_self *self, struct cublasContext **handle) {
     void *leased = NULL;
     norn_status status = norn_self_provider(self, NORN_PROVIDER_CUBLAS, &leased);
-    if (status == NORN_OK) *handle = (struct cublasContext *)leased;
+    if (status == NORN_OK) *handle = NORN_CUDA_CAST_(struct cublasContext *, leased);
     return status;
 }
 static inline norn_status norn_cuda_cusolver(norn_self *self, struct cusolverDnContext **handle) {
     void *leased = NULL;
     norn_status status = norn_self_provider(self, NORN_PROVIDER_CUSOLVER, &leased);
-    if (status == NORN_OK) *handle = (struct cusolverDnContext *)leased;
+    if (status == NORN_OK) *handle = NORN_CUDA_CAST_(struct cusolverDnContext *, leased);
     return status;
 }
 
