@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::calls::{Address, Elements};
 use super::control::{Control, Record, Wire};
-use super::engine::{Engine, Finished, Flight, How, PerWire, gone};
+use super::engine::{Engine, Finished, Flight, How, PerWire, closed, gone};
 use super::exchange::{Exchange, Message, stage};
 use super::table::*;
 use super::world::World;
@@ -156,6 +156,11 @@ impl Engine {
             },
             NORN_MPI_CANCELLED => match &self.failed {
                 Some(record) => How::Remote(record.clone()),
+                None if self.resting.over && self.peers[peer as usize].bye.is_none() => {
+                    closed(format!(
+                        "all ranks are closing, and rank {peer} does not send what is waited for"
+                    ))
+                }
                 None => gone(message),
             },
             _ => failed(self),

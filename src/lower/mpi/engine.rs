@@ -12,6 +12,7 @@ use super::calls::{Address, Calls, Elements, Failed, Requests};
 use super::collective::Lane;
 use super::control::{Control, LARGEST, Record};
 use super::exchange::{Exchange, Message, What, stage};
+use super::rest::Resting;
 use super::table::*;
 use super::verify::Verify;
 use super::world::{Note, World};
@@ -109,6 +110,7 @@ pub(crate) struct Engine {
     pub(crate) peers: Vec<Peer>,
     pub(crate) balance: Balance,
     pub(crate) verify: Verify,
+    pub(crate) resting: Resting,
     /// Messages that arrive without a receive are taken in and dropped: this rank has no more receives to declare.
     pub(crate) sinks: bool,
     pub(crate) said_bye: bool,
@@ -149,6 +151,7 @@ impl Engine {
             peers: vec![Peer::default(); size as usize],
             balance: Balance::default(),
             verify,
+            resting: Resting::default(),
             sinks: false,
             said_bye: false,
             said_fin: false,
@@ -602,6 +605,9 @@ impl Engine {
         done: &norn_mpi_done,
         finished: &mut Finished,
     ) {
+        if !matches!(flight, Flight::Control { .. } | Flight::ControlReceive) {
+            world.is_active();
+        }
         match flight {
             Flight::Message {
                 exchange, sequence, ..
@@ -689,6 +695,9 @@ impl Engine {
             } => self.declined(world, lane, number, record, finished),
             Control::Join { lane, number } => self.join(world, runtime, lane, number, finished),
             Control::Fin => self.peer(source).fin = true,
+            Control::Rest { wave, rest } => self.rest_told(source, wave, rest),
+            Control::Confirm { wave } => self.confirm_rest(world, wave),
+            Control::Rested => self.all_rest(world),
             Control::Fail(record) => {
                 if self.failed.is_none() {
                     self.fail_world(world, record, finished);
@@ -797,14 +806,19 @@ impl Engine {
 /// The end of a message whose other rank has closed.
 pub(crate) fn gone(message: &Message) -> How {
     let what = if message.send { "receives" } else { "sends" };
+    closed(format!(
+        "rank {} has left the world, and {what} nothing more",
+        message.peer
+    ))
+}
+
+/// The end of a message that nobody can bring about any more.
+pub(crate) fn closed(text: String) -> How {
     How::Failed {
         status: NORN_E_CLOSED,
         code: 0,
         operation: "close",
-        text: format!(
-            "rank {} has left the world, and {what} nothing more",
-            message.peer
-        ),
+        text,
     }
 }
 

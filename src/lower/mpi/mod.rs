@@ -11,6 +11,7 @@
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine` | what MPI has: posting and testing |
 //! | `control` | what ranks tell each other beside the data |
+//! | `rest` | all ranks close, and each waits for another |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
 //! | `collective` | lanes, and the agreement before each collective |
@@ -29,6 +30,7 @@ mod lines;
 pub(crate) mod load;
 mod loaded;
 // Plug-ins have a header of their own, and norn.h must not repeat it.
+mod rest;
 /// cbindgen:ignore
 pub mod table;
 mod verify;
