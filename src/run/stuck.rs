@@ -24,15 +24,23 @@ impl Runtime {
     /// Whether what is left can never go on: the runtime is sealed, nothing runs, nothing can run.
     pub(crate) fn is_stuck(&self) -> bool {
         let graph = self.graph();
-        graph.sealed.load(Ordering::SeqCst)
-            && !graph.closing.load(Ordering::SeqCst)
-            && self.stays(&|| {
-                self.is_quiescent()
-                    && !self.is_somebody_inside()
-                    && !self.has_operations_under_way()
-                    && !self.blocked.any_limited()
-                    && !self.somebody_holds()
-            })
+        if !graph.sealed.load(Ordering::SeqCst) || graph.closing.load(Ordering::SeqCst) {
+            return false;
+        }
+        let idle = || self.is_quiescent() && !self.is_somebody_inside();
+        if self.has_operations_under_way() {
+            // Whether another rank still sends what is waited for, its lowering finds out.
+            if idle() {
+                self.rest();
+            }
+            return false;
+        }
+        self.stays(&|| {
+            idle()
+                && !self.has_operations_under_way()
+                && !self.blocked.any_limited()
+                && !self.somebody_holds()
+        })
     }
 
     /// Whether something holds, and not only because a thread without a slot is in the middle of a change: it has

@@ -1,6 +1,6 @@
-//! When all ranks are closing and each waits for another: nobody will ever send what is waited for.
+//! When all ranks are closing, or sealed, and each waits for another: nobody will ever send what is waited for.
 //!
-//! A rank *rests* when it is closing, runs nothing and can run nothing, and all it could post is posted: only a message
+//! A rank *rests* when it is closing or sealed, runs nothing and can run nothing, and all it could post is posted: only a message
 //! can make it go on. `activity` counts everything that ends its rest. Resting ranks report to rank 0 how many messages
 //! they have sent and received in all. When all have reported and the sums are equal, rank 0 asks each for the same
 //! once more (`Confirm`). If all still rest with the same activity, then between the last report and the first
@@ -35,13 +35,15 @@ pub(crate) struct Resting {
     answers: Option<HashMap<i32, Option<Rest>>>,
     /// All ranks rest for good, as far as this one has heard.
     pub(crate) over: bool,
+    /// Then messages of this rank waited for others that share their tags.
+    pub(crate) by_tags: bool,
 }
 
 /// The rank that counts.
 const COUNTER: i32 = 0;
 
 impl World {
-    /// The closing thread finds that nothing runs here and nothing can.
+    /// A thread that closes, or waits in a sealed runtime, finds that nothing runs here and nothing can.
     pub(crate) fn rest(&self, runtime: &Runtime) {
         // Read first: whatever happens from here on changes it, and the rest does not count.
         let now = self.activity.load(Ordering::SeqCst) + 1;
@@ -165,6 +167,7 @@ impl Engine {
     /// All ranks rest for good.
     pub(crate) fn all_rest(&mut self, world: &World) {
         self.resting.over = true;
+        self.resting.by_tags |= world.lines.has_blocked();
         for slot in self.receives_from(None) {
             self.requests.cancel(slot);
         }
