@@ -242,6 +242,41 @@ static norn_status call_norn_group_open(void) {
     norn_token done;
     return norn_group_open(rt, "g", (norn_group){0}, &group, &done);
 }
+static norn_status call_norn_device_open(void) {
+    norn_place place;
+    return norn_device_open(rt, NULL, &place);
+}
+static norn_status call_norn_device_get(void) {
+    norn_device_info info = NORN_DEVICE_INFO_INIT;
+    return norn_device_get(rt, norn_place_of(NORN_PLACE_DEVICE, 0), &info);
+}
+static norn_status call_norn_copy(void) {
+    norn_slice from = norn_slice_at(memory, NORN_BYTE, 8), to = norn_slice_at(memory + 8, NORN_BYTE, 8);
+    return norn_copy(rt, &from, &to, NULL, NULL);
+}
+static norn_status call_norn_fill(void) {
+    norn_slice to = norn_slice_at(memory, NORN_BYTE, 8);
+    return norn_fill(rt, &to, "x", NULL, NULL);
+}
+static norn_status call_norn_stream_record(void) {
+    norn_token token;
+    return norn_stream_record(rt, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, &token);
+}
+static norn_status call_norn_stream_wait(void) {
+    return norn_stream_wait(rt, (norn_token){0}, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, FOREVER);
+}
+static norn_status call_norn_module_load(void) {
+    norn_module module;
+    return norn_module_load(rt, norn_place_of(NORN_PLACE_DEVICE, 0), "x", 1, NULL, &module);
+}
+static norn_status call_norn_kernel_get(void) {
+    norn_kernel kernel;
+    return norn_kernel_get(rt, (norn_module){0}, "k", &kernel);
+}
+static norn_status call_norn_launch(void) {
+    norn_launch_desc launch = NORN_LAUNCH_INIT;
+    return norn_launch(rt, &launch, NULL, NULL);
+}
 static norn_status call_norn_group_close(void) { return norn_group_close(rt, it.group); }
 static norn_status call_norn_version(void) { return norn_version(NULL, NULL, NULL); }
 static norn_status call_norn_status_name(void) {
@@ -408,6 +443,15 @@ static const function functions[] = {
     F(norn_scatter, HARMLESS),
     F(norn_allgather, HARMLESS),
     F(norn_alltoall, HARMLESS),
+    F(norn_copy, POISONS),
+    F(norn_device_get, POISONS),
+    F(norn_device_open, POISONS),
+    F(norn_fill, POISONS),
+    F(norn_kernel_get, POISONS),
+    F(norn_launch, POISONS),
+    F(norn_module_load, POISONS),
+    F(norn_stream_record, POISONS),
+    F(norn_stream_wait, POISONS),
 };
 
 static int32_t body_holds(norn_self *self, void *arg) {

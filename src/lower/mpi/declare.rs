@@ -156,6 +156,7 @@ impl World {
         match runtime.submit_operation(&how, accesses, manner.after, exchange.clone()) {
             Ok(token) => {
                 exchange.set_token(token.into());
+                self.post_at_once(runtime);
                 Ok(token)
             }
             Err(error) => {

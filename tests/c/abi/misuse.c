@@ -20,6 +20,15 @@
     X(norn_data_pointer)     \
     X(norn_reserve)          \
     X(norn_reserve_abandon)  \
+    X(norn_device_open)      \
+    X(norn_device_get)       \
+    X(norn_copy)             \
+    X(norn_fill)             \
+    X(norn_stream_record)    \
+    X(norn_stream_wait)      \
+    X(norn_module_load)      \
+    X(norn_kernel_get)       \
+    X(norn_launch)           \
     X(norn_group_open)       \
     X(norn_group_close)      \
     X(norn_version)          \
@@ -137,6 +146,12 @@ static void call_all_with(handles h) {
     norn_piece piece = {0, 1, 1, 0};
     norn_error_info info = NORN_ERROR_INFO_INIT;
     norn_runtime_stats stats = NORN_RUNTIME_STATS_INIT;
+    norn_device_info device_info = NORN_DEVICE_INFO_INIT;
+    norn_launch_desc launch = NORN_LAUNCH_INIT;
+    norn_slice part = norn_slice_of(h.data, NORN_BYTE, 1);
+    norn_module module = {0};
+    norn_kernel kernel = {0};
+    norn_place out_place = norn_place_of(NORN_PLACE_DEVICE, 0);
     static char memory[64];
     reset_outputs();
     WRONG(norn_unhold, h.rt, h.token, 1);
@@ -152,6 +167,15 @@ static void call_all_with(handles h) {
     WRONG(norn_data_pointer, h.rt, h.data, &out.pointer, out.number);
     WRONG(norn_reserve, h.rt, &access, 1, out.number);
     WRONG(norn_reserve_abandon, h.rt, h.token.id);
+    WRONG(norn_device_open, h.rt, NULL, &out_place);
+    WRONG(norn_device_get, h.rt, out_place, &device_info);
+    WRONG(norn_copy, h.rt, &part, &part, NULL, out.token);
+    WRONG(norn_fill, h.rt, &part, memory, NULL, out.token);
+    WRONG(norn_stream_record, h.rt, out_place, NULL, out.token);
+    WRONG(norn_stream_wait, h.rt, h.token, out_place, NULL, FOREVER);
+    WRONG(norn_module_load, h.rt, out_place, memory, sizeof memory, NULL, &module);
+    WRONG(norn_kernel_get, h.rt, module, "k", &kernel);
+    WRONG(norn_launch, h.rt, &launch, NULL, out.token);
     WRONG(norn_group_open, h.rt, "g", h.group, &out.group, out.token);
     WRONG(norn_group_close, h.rt, h.group);
     WRONG(norn_drain, h.rt, FOREVER);
@@ -267,6 +291,10 @@ static void call_all_with_null(norn_runtime *rt) {
     norn_task task = task_of(body_must_not_run, NULL);
     norn_data_desc desc = NORN_DATA_DESC_INIT;
     norn_piece piece = {0, 1, 1, 0};
+    norn_slice part = norn_slice_of(data, NORN_BYTE, 1);
+    norn_module module = {0};
+    norn_kernel kernel = {0};
+    char memory[8] = {0};
     norn_runtime *none = NULL;
     norn_config config = NORN_CONFIG_INIT;
     reset_outputs();
@@ -283,6 +311,17 @@ static void call_all_with_null(norn_runtime *rt) {
     WRONG(norn_data_rebind, rt, data, NULL, 8);
     WRONG(norn_data_acquire, rt, NULL, 1, FOREVER, out.token);
     WRONG(norn_data_acquire, rt, &access, 1, FOREVER, NULL);
+    WRONG(norn_device_open, rt, NULL, NULL);
+    WRONG(norn_copy, rt, NULL, &part, NULL, out.token);
+    WRONG(norn_copy, rt, &part, NULL, NULL, out.token);
+    WRONG(norn_fill, rt, NULL, memory, NULL, out.token);
+    WRONG(norn_fill, rt, &part, NULL, NULL, out.token);
+    WRONG(norn_stream_record, rt, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, NULL);
+    WRONG(norn_module_load, rt, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, 1, NULL, &module);
+    WRONG(norn_module_load, rt, norn_place_of(NORN_PLACE_DEVICE, 0), memory, 1, NULL, NULL);
+    WRONG(norn_kernel_get, rt, module, NULL, &kernel);
+    WRONG(norn_kernel_get, rt, module, "k", NULL);
+    WRONG(norn_launch, rt, NULL, NULL, out.token);
     WRONG(norn_reserve, rt, NULL, 1, out.number);
     WRONG(norn_reserve, rt, &access, 1, NULL);
     WRONG(norn_group_open, rt, "g", (norn_group){0}, NULL, out.token);
