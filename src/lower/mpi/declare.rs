@@ -137,7 +137,12 @@ impl World {
             )));
         }
         let (collective, accesses) = self.collective_of(runtime, lane, call, manner)?;
-        self.submit(runtime, What::Collective(collective), &accesses, manner)
+        self.submit(
+            runtime,
+            What::Collective(Box::new(collective)),
+            &accesses,
+            manner,
+        )
     }
 
     fn submit(
