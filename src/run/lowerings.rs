@@ -71,6 +71,12 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
+    /// The runtime is closing, nothing runs and nothing can, and operations are under way: only what this lowering
+    /// brings can make it go on. Told again and again.
+    fn rest(&self, runtime: &Runtime) {
+        let _ = runtime;
+    }
+
     /// Ends what it shares with other processes, after all work is over and before the runtime is closed. May wait.
     fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
         let _ = (runtime, deadline);
@@ -232,6 +238,14 @@ impl Runtime {
         let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
         list.iter()
             .try_for_each(|lowering| lowering.detach(self, deadline))
+    }
+
+    /// See `Lowering::rest`.
+    pub(super) fn rest(&self) {
+        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
+        for lowering in list {
+            lowering.rest(self);
+        }
     }
 
     /// The process is about to abort.

@@ -106,6 +106,7 @@ pub fn run_way(
                 // SAFETY: nothing uses the handle any more.
                 let closed = unsafe { norn_close(rt) };
                 assert!(
+                    // NORN_E_INVALID: the test has closed it.
                     closed != NORN_E_INTERNAL && closed != NORN_E_TIMEOUT,
                     "{way:?}: {}",
                     last_error()

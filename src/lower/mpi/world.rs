@@ -103,6 +103,9 @@ pub(crate) struct World {
     /// One-thread modes: ends that are told when nothing is runnable.
     held: Mutex<Finished>,
     pub(crate) life: AtomicU8,
+    /// Counts what ends a rest, and one more than what it was when this rank was last found at rest (`rest`).
+    pub(crate) activity: AtomicU64,
+    pub(crate) rested_at: AtomicU64,
     /// The ending has come so far that every rank has.
     pub(crate) settled: AtomicBool,
     pub(crate) detaching: Mutex<()>,
@@ -159,6 +162,8 @@ impl World {
             unposted: AtomicUsize::new(0),
             held: Mutex::new(Vec::new()),
             life: AtomicU8::new(life::OPEN),
+            activity: AtomicU64::new(0),
+            rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),
             detaching: Mutex::new(()),
             complaints: AtomicU32::new(0),
@@ -169,6 +174,7 @@ impl World {
 
     /// Leaves a note for the next pass. May be called in the middle of a change of the graph.
     pub(crate) fn note(&self, note: Note) {
+        self.is_active();
         self.inbox.lock().push(note);
         self.notes.fetch_add(1, Ordering::SeqCst);
     }
@@ -373,6 +379,9 @@ impl World {
             if tests {
                 went_on |= engine.test(self, runtime, finished);
             }
+            if self.rested_at.load(Ordering::Relaxed) != 0 || engine.said_bye {
+                engine.report_rest(self);
+            }
             if engine.sinks {
                 went_on |= engine.sink(self, runtime);
                 engine.join_all(self);
@@ -444,6 +453,7 @@ impl World {
     }
 
     fn complete(&self, runtime: &Runtime, exchange: &Exchange, node: u32, how: How) {
+        self.is_active();
         match how {
             How::Success => runtime.finish_operation(node, &Outcome::Success),
             How::Failed {
@@ -496,7 +506,7 @@ impl World {
             })
     }
 
-    fn holds_ends(&self) -> bool {
+    pub(crate) fn holds_ends(&self) -> bool {
         !self.held.lock().is_empty()
     }
 }
@@ -536,6 +546,10 @@ impl Lowering for World {
                 "task.place: the thread that initialised MPI has neither opened the runtime nor attached the world",
             )),
         })
+    }
+
+    fn rest(&self, runtime: &Runtime) {
+        World::rest(self, runtime);
     }
 
     fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
