@@ -58,22 +58,19 @@ fn text_of(call: impl FnOnce(*mut c_char, *mut c_int) -> c_int) -> Result<Vec<u8
 }
 
 unsafe extern "C" fn state(out: *mut i32) -> i32 {
-    let mut yes = 0;
-    let now = unsafe {
-        if let Err(code) = check(MPI_Finalized(&mut yes)) {
-            return code.0;
+    let (mut begun, mut ended) = (0, 0);
+    unsafe {
+        for code in [MPI_Finalized(&mut ended), MPI_Initialized(&mut begun)] {
+            if let Err(code) = check(code) {
+                return code.0;
+            }
         }
-        if yes != 0 {
-            NORN_MPI_FINALIZED
-        } else if let Err(code) = check(MPI_Initialized(&mut yes)) {
-            return code.0;
-        } else if yes != 0 {
-            NORN_MPI_ACTIVE
-        } else {
-            NORN_MPI_BEFORE_INIT
-        }
-    };
-    unsafe { out.write(now) };
+        out.write(match (begun, ended) {
+            (_, 1..) => NORN_MPI_FINALIZED,
+            (0, _) => NORN_MPI_BEFORE_INIT,
+            _ => NORN_MPI_ACTIVE,
+        });
+    }
     NORN_MPI_OK
 }
 
