@@ -67,43 +67,6 @@ double tile_system_task_estimate(int rows, int cols, int tile) {
     return rows == cols ? tasks : tasks + down * across * (across + 1) / 2;
 }
 
-/* One kernel: a task that updates one tile and reads up to two, or a plain call. The accesses are all that norn is
- * told: no edge between tasks is named anywhere in this file. */
-static int32_t issue(struct execution *execution, const struct kernel *kernel, int32_t priority, struct operands operands) {
-    execution->kernels++;
-    execution->flops += kernel->flops(&operands);
-    if (execution->rt == NULL)
-        return kernel->run(NULL, &operands);
-
-    norn_access accesses[3];
-    uint64_t count = 0;
-    accesses[count++] = norn_update(operands.c->data);
-    if (operands.a != NULL)
-        accesses[count++] = norn_read(operands.a->data);
-    if (operands.b != NULL)
-        accesses[count++] = norn_read(operands.b->data);
-
-    norn_task task = NORN_TASK_INIT;
-    task.run = kernel->run;
-    task.name = kernel->name;
-    task.arg = &operands; /* copied by norn, so that no task needs an allocation */
-    task.arg_bytes = sizeof operands;
-    task.flags = NORN_COPY_ARG;
-    task.accesses = accesses;
-    task.access_count = count;
-    task.priority = priority;
-    task.group = execution->group;
-    return norn_submit(execution->rt, &task, NULL);
-}
-
-/* The columns from left to right are the critical path: whatever brings an earlier column forward goes first, and
- * within a column the kernel that more others wait for. */
-enum rank { RANK_GEMM, RANK_SYRK, RANK_TRSM, RANK_POTRF, RANKS };
-
-static int32_t urgency(const struct tiles *l, int col, enum rank rank) {
-    return (int32_t)(l->across - col) * RANKS + (int32_t)rank;
-}
-
 /* N = A^T A (lower tiles) and c = A^T b. */
 static int32_t form_normal_equations(struct execution *execution, const struct tiles *a, const struct tiles *b,
                                      const struct tiles *n, const struct tiles *c) {
@@ -111,10 +74,10 @@ static int32_t form_normal_equations(struct execution *execution, const struct t
     for (int row = 0; row < a->down; row++) {
         for (int j = 0; j < a->across; j++) {
             struct tile *aj = tiles_at(a, row, j);
-            status = issue(execution, &kernel_syrk_t, urgency(n, j, RANK_SYRK),
+            status = issue(execution, &kernel_syrk_t, urgency(n, j, URGENCY_SYRK),
                            (struct operands){.a = aj, .c = tiles_at(n, j, j)});
             for (int i = j + 1; i < a->across && status == 0; i++)
-                status = issue(execution, &kernel_gemm_t, urgency(n, j, RANK_GEMM),
+                status = issue(execution, &kernel_gemm_t, urgency(n, j, URGENCY_GEMM),
                                (struct operands){.a = tiles_at(a, row, i), .b = aj, .c = tiles_at(n, i, j)});
             if (status == 0)
                 status = issue(execution, &kernel_gemv_t, 0,
@@ -131,16 +94,16 @@ static int32_t factorise(struct execution *execution, const struct tiles *l) {
     int32_t status = 0;
     for (int k = 0; k < l->across; k++) {
         struct tile *pivot = tiles_at(l, k, k);
-        status = issue(execution, &kernel_potrf, urgency(l, k, RANK_POTRF), (struct operands){.c = pivot});
+        status = issue(execution, &kernel_potrf, urgency(l, k, URGENCY_POTRF), (struct operands){.c = pivot});
         for (int i = k + 1; i < l->down && status == 0; i++)
-            status = issue(execution, &kernel_trsm, urgency(l, k, RANK_TRSM),
+            status = issue(execution, &kernel_trsm, urgency(l, k, URGENCY_TRSM),
                            (struct operands){.a = pivot, .c = tiles_at(l, i, k)});
         for (int j = k + 1; j < l->across && status == 0; j++) {
             struct tile *lj = tiles_at(l, j, k);
-            status = issue(execution, &kernel_syrk, urgency(l, j, RANK_SYRK),
+            status = issue(execution, &kernel_syrk, urgency(l, j, URGENCY_SYRK),
                            (struct operands){.a = lj, .c = tiles_at(l, j, j)});
             for (int i = j + 1; i < l->down && status == 0; i++)
-                status = issue(execution, &kernel_gemm, urgency(l, j, RANK_GEMM),
+                status = issue(execution, &kernel_gemm, urgency(l, j, URGENCY_GEMM),
                                (struct operands){.a = tiles_at(l, i, k), .b = lj, .c = tiles_at(l, i, j)});
         }
         if (status != 0)

@@ -49,7 +49,6 @@ static inline norn_op norn_op_of_mpi(MPI_Op op) {
     return NORN_OF_MPI | (norn_op)(uint32_t)NORN_MPI_INT_(Op, op);
 }
 
-#ifdef NORN_WORLD_CONFIG_INIT
 /*
  * Attaches a communicator; norn works on a duplicate of it. Collective over the
  * communicator. See norn_world_attach_f.
@@ -61,7 +60,6 @@ static inline norn_status norn_world_attach(norn_runtime *rt, MPI_Comm comm, con
     int active = MPI_Initialized(&begun) == MPI_SUCCESS && MPI_Finalized(&ended) == MPI_SUCCESS && begun && !ended;
     return norn_world_attach_f(rt, active ? NORN_MPI_INT_(Comm, comm) : 0, config_or_null, world);
 }
-#endif
 
 #undef NORN_MPI_INT_
 

@@ -98,9 +98,17 @@ fn condition(graph: &Graph, index: u32, state: u32) -> String {
     let pending = node.pending.load(Ordering::Acquire);
     match state & kind::MASK {
         kind::DECLARED => return "has no task yet".into(),
+        kind::PROMISE if state & flag::STARTED != 0 => {
+            return "kept, to be delivered when nothing else runs".into();
+        }
         kind::PROMISE => return "not fulfilled yet".into(),
         kind::GROUP => return "has members or is open".into(),
         _ => {}
+    }
+    if let Some(operation) = graph.operation_of(node) {
+        let waits = pending & !GUARD != 0 && state & flag::STARTED == 0;
+        let before = if waits { "waits to begin: " } else { "" };
+        return format!("{before}{}", operation.describe());
     }
     if state & flag::BLOCKED != 0 {
         "running, blocked in an await".into()

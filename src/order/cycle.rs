@@ -1,8 +1,8 @@
 //! The deadlock search: who waits for whom, followed forward.
 //!
 //! A cycle can only be closed where something is made to wait late: a declared
-//! token is bound, an edge is added to a held or declared one, a body awaits, or a
-//! task queues for COMMUTE data. At these places the search starts from the node
+//! token is bound, a group or a parent gets a member or child, an edge is added to a
+//! held or declared token, a body awaits, or a task queues for COMMUTE data. At these places the search starts from the node
 //! whose end the new wait delays, and looks for the node it would wait for. It costs
 //! the size of the part of the graph that hangs on the start node, and is skipped
 //! where that is empty or where the other side cannot be waiting for anything.
@@ -18,7 +18,7 @@ use super::datum::DataTable;
 use super::failure::SpreadMap;
 use super::graph::Graph;
 use super::lane::Lane;
-use super::node::{BODY_SHARE, CANCEL_MARK, GUARD, LinkId, LinkPlace, flag, kind, meta};
+use super::node::{BODY_SHARE, CANCEL_MARK, GUARD, LinkId, LinkPlace, Node, flag, kind, meta};
 use super::timeline::Run;
 use super::token::Token;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_WOULD_DEADLOCK};
@@ -57,11 +57,11 @@ impl Cone {
 impl Graph {
     /// Everything that waits, directly or not, for the end of a start node. Under the placing lock.
     pub(crate) fn cone(&self, starts: &[u32]) -> Cone {
-        self.cone_and_back(starts).0
+        self.cone_and_back(starts, 0).0
     }
 
-    /// With the way to a start node that waits for one of them, if there is one.
-    fn cone_and_back(&self, starts: &[u32]) -> (Cone, Option<Vec<u32>>) {
+    /// With the way to a start node that waits for one of them, if there is one other than `parent`.
+    fn cone_and_back(&self, starts: &[u32], parent: u32) -> (Cone, Option<Vec<u32>>) {
         let mut cone = Cone {
             found: starts.iter().map(|start| (*start, *start)).collect(),
         };
@@ -81,7 +81,7 @@ impl Graph {
                     Some(through) if *through == dependant && back.is_none() => {
                         // Filled places and groups are found for the end of what they stand for.
                         let waits = self.nodes.get(dependant).kind() != kind::GROUP;
-                        if waits && self.filler(dependant) == 0 {
+                        if waits && dependant != parent && self.filler(dependant) == 0 {
                             let mut path = cone.path(index);
                             path.push(dependant);
                             back = Some(path);
@@ -145,12 +145,19 @@ impl Graph {
         if node.has(flag::ON_OPENER) {
             self.waits_for_opener(into);
         }
+        into.extend(self.issued_behind(node));
         let holds = self.holds_of_bodies.lock().get(&index).cloned();
         into.extend(holds.unwrap_or_default());
         into.retain(|dependant| *dependant != 0);
         if node.load_successors().generation() != word.generation() {
             into.truncate(start);
         }
+    }
+
+    /// The operation that is issued only after this one.
+    fn issued_behind(&self, node: &Node) -> Option<u32> {
+        let next = self.operation_of(node)?.issued_before()?;
+        (!next.is_zero() && !self.is_complete(next)).then(|| next.index())
     }
 
     /// Tasks that only the opener's thread may run, and that have not begun. A cancelled one needs no thread.
@@ -271,8 +278,9 @@ impl Graph {
         awaited.then_some(done)
     }
 
-    /// Refuses a task that would wait for what waits for it: because it binds a declared token or joins a group
-    /// (`late`), or because it fills reserved places. The accesses are in `lane.wanted`. Under the placing lock.
+    /// Refuses a task that would wait for what waits for it: because it binds a declared token, joins a group or is a
+    /// child (`late`: the token, the group's end, the parent), or because it fills reserved places. The accesses are in
+    /// `lane.wanted`. Under the placing lock.
     pub(crate) fn refuse_cycle(
         &self,
         data: &DataTable,
@@ -290,13 +298,19 @@ impl Graph {
             .flat_map(|place| self.with_siblings(place))
             .collect();
         let mut late = late;
+        // A bound token may have edges already, and so wait for the group that the task joins.
+        let mut has_edges = false;
         late.retain(|index| {
             let node = self.nodes.get(*index);
             let word = node.load_successors();
+            let is_bound = node.kind() == kind::DECLARED;
+            let waits = is_bound && self.may_wait(*index);
+            has_edges |= waits;
             word.head() != LinkId::NONE
                 || word.is_observed()
                 || node.annex.load(Ordering::Relaxed) != 0
-                || node.kind() == kind::GROUP
+                || !is_bound
+                || waits
         });
         if late.is_empty() && places.is_empty() {
             return Ok(());
@@ -304,17 +318,27 @@ impl Graph {
         let explicit: Vec<u32> = after
             .iter()
             .map(|token| Token::from(*token))
-            .filter(|token| !self.is_complete(*token) && self.may_wait(token.index()))
+            .filter(|token| !self.is_complete(*token))
             .map(Token::index)
+            .filter(|index| late.contains(index) || self.may_wait(*index))
             .collect();
         let at_opener = task.place.kind == NORN_PLACE_OPENER;
-        if explicit.is_empty() && lane.wanted.is_empty() && !at_opener {
+        let queued: Vec<u32> = lane
+            .operation
+            .as_ref()
+            .map_or_else(Vec::new, |operation| operation.issued_after())
+            .into_iter()
+            .filter(|token| !self.is_complete(*token))
+            .map(Token::index)
+            .collect();
+        let nothing = explicit.is_empty() && lane.wanted.is_empty() && queued.is_empty();
+        if nothing && !at_opener && !has_edges {
             return Ok(());
         }
         // The task waits for the arrival of its places, and as a bound token it may have edges already: one of the
-        // start nodes may wait for another. (A group waits for the task, which is no harm.)
+        // start nodes may wait for another. (A group and a parent wait for the task, which is no harm.)
         let starts = [&late[..], &places[..]].concat();
-        let (cone, back) = self.cone_and_back(&starts);
+        let (cone, back) = self.cone_and_back(&starts, parent);
         if let Some(path) = back {
             return Err(self.cycle_error(NORN_E_DEADLOCK, &path));
         }
@@ -327,6 +351,15 @@ impl Graph {
         for predecessor in explicit {
             if cone.contains(predecessor) {
                 return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(predecessor)));
+            }
+        }
+        for predecessor in queued {
+            if cone.contains(predecessor) {
+                let plain = self.cycle_error(NORN_E_DEADLOCK, &cone.path(predecessor));
+                let operation = lane.operation.as_ref();
+                return Err(operation.map_or(plain.clone(), |operation| {
+                    order_error(operation.order_trouble(), &plain)
+                }));
             }
         }
         for wanted in lane.wanted.iter().filter(|wanted| wanted.via == 0) {
@@ -428,6 +461,10 @@ impl Graph {
             || state & (flag::COMMUTES | flag::STARTED) == flag::COMMUTES
             || state & (flag::BLOCKED | flag::ENDED | flag::QUEUED_COMMUTE) != 0
             || node.holds.load(Ordering::Acquire) & !BODY_SHARE != 0
+            || (state & (flag::PARTICULAR | flag::STARTED) == flag::PARTICULAR
+                && self
+                    .operation_of(node)
+                    .is_some_and(|operation| !operation.issued_after().is_empty()))
     }
 
     /// The error that shows a cycle.
@@ -444,6 +481,22 @@ impl Graph {
         if let Some(first) = names.first().cloned() {
             names.push(first);
         }
-        Error::new(status, format!("cycle: {}", names.join(" -> ")))
+        let error = Error::new(status, format!("cycle: {}", names.join(" -> ")));
+        let through_order = path.windows(2).find_map(|pair| {
+            let node = self.nodes.get(pair[0]);
+            let behind = self.issued_behind(node) == Some(pair[1]);
+            self.operation_of(node)
+                .filter(|_| behind)
+                .map(|operation| operation.order_trouble())
+        });
+        match through_order {
+            Some(trouble) => order_error(trouble, &error),
+            None => error,
+        }
     }
+}
+
+/// A cycle through the order in which operations are issued.
+fn order_error((status, advice): (i32, &'static str), cycle: &Error) -> Error {
+    Error::new(status, format!("{}{advice}", cycle.text()))
 }

@@ -7,6 +7,7 @@
 
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::ffi::c_char;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -26,8 +27,10 @@ pub(crate) struct Cause {
     pub(crate) code: i32,
     /// Name of the task: borrowed for the life of the runtime, as names are.
     pub(crate) name: usize,
+    /// Rank it failed on, where that is another one; -1 otherwise.
+    pub(crate) rank: i32,
     /// What it was doing.
-    pub(crate) operation: &'static str,
+    pub(crate) operation: Cow<'static, str>,
     /// Its text.
     pub(crate) text: Box<str>,
     /// Worker that ran it, -1 if none.

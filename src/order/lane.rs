@@ -4,9 +4,10 @@
 use crate::sync::atomic::{AtomicU64, Ordering};
 use core::cell::Cell;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::datum::Wanted;
+use super::operation::Operation;
 use super::slab::Magazine;
 
 /// How a node ends.
@@ -86,15 +87,23 @@ pub(crate) struct Lane {
     pub(crate) counters: Arc<Counters>,
     /// Accesses of the task being submitted, merged and resolved.
     pub(crate) wanted: Vec<Wanted>,
+    /// What makes the task being submitted an operation.
+    pub(crate) operation: Option<Arc<dyn Operation>>,
+    /// Unwritten data whose first writer is found already: an earlier task of the batch that is being checked.
+    pub(crate) first_written: Vec<u32>,
     /// In use by a call of its thread; a call from inside that one takes another lane.
     pub(crate) busy: bool,
     /// Index of this lane for the statistics; -1 for lanes of application threads.
     pub(crate) worker: i32,
     /// Bodies run, to sample one in 64.
     pub(crate) bodies: u32,
-    /// When the worker last left a search, and how often in a row it was back at once.
+    /// How long the bodies take that this worker runs, of those that are sampled.
+    pub(crate) body_time: Cell<Duration>,
+    /// When the worker last left a search, and how often in a row it was back soon.
     pub(crate) left_search: Cell<Option<Instant>>,
     pub(crate) short_runs: Cell<u32>,
+    /// Takes a few tasks from others the next time, although it was back soon.
+    pub(crate) takes_few: Cell<bool>,
     /// Times tasks were made runnable, to sample one in 64.
     pub(crate) schedules: u32,
 }

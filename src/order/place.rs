@@ -230,7 +230,13 @@ impl Graph {
         for wanted in &wanted {
             let timeline = &data.get(wanted.datum).timeline;
             let writes = wanted.mode != NORN_READ as u32 && wanted.via == 0;
-            if !writes || (timeline.run != Run::Readers && timeline.gate.is_zero()) {
+            // An open run of commuters or reducers comes after `writer`, and nobody may pass it.
+            let behind_readers = match timeline.run {
+                Run::Readers => true,
+                Run::None => !timeline.gate.is_zero(),
+                Run::Commute | Run::Reduce => false,
+            };
+            if !writes || !behind_readers {
                 continue;
             }
             let writer = timeline.writer;
@@ -259,11 +265,13 @@ impl Graph {
             return;
         };
         let place = node.token(self.id, index);
-        // SAFETY: the caller has given the place up, and it has not arrived: nobody else uses its annex.
+        // SAFETY: nobody else uses the annex of a place that is neither filled nor given up, and both are done under
+        // the placing lock, which the caller holds. That it arrives meanwhile does not matter.
         let fallbacks = core::mem::take(&mut unsafe { annex.body() }.fallbacks);
         for (datum, gate) in fallbacks {
             let timeline = &mut data.get_mut(datum).timeline;
-            if timeline.writer == place {
+            // An open run of commuters waits for the place, and what comes next waits for them.
+            if timeline.writer == place && timeline.run != Run::Commute {
                 timeline.writer = gate;
                 if timeline.gate.is_zero() {
                     timeline.gate = place;
@@ -285,14 +293,17 @@ impl Graph {
     pub(crate) fn abandon_place(&self, data: &mut DataTable, lane: &mut Lane, index: u32) {
         let node = self.nodes.get(index);
         self.forget_hold_of_body(index);
+        let past = flag::ARRIVED | flag::ABANDONED | flag::STARTED;
+        // First: once the place is given up, whoever makes it arrive ends it.
+        if node.load_state() & past == 0 {
+            self.pass_readers(data, lane, index);
+        }
         let before = node
             .state
             .fetch_or(flag::FILLED | flag::ABANDONED, Ordering::AcqRel);
-        if before & (flag::ARRIVED | flag::ABANDONED | flag::STARTED) == flag::ARRIVED {
+        if before & past == flag::ARRIVED {
             let cause = node.cause.load(Ordering::Relaxed);
             lane.ripple.endings.push((index, propagated(cause)));
-        } else if before & (flag::ARRIVED | flag::ABANDONED | flag::STARTED) == 0 {
-            self.pass_readers(data, lane, index);
         }
     }
 

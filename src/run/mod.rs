@@ -14,7 +14,12 @@
 //! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
 //! | `wait`, `hold` | waiting for tokens and for data |
 //! | `turns`, `opener` | application threads that run bodies while they wait |
+//! | `idle` | how often to look for what is late |
+//! | `lowerings` | what carries operations out, and which thread makes it go on |
+//! | `pace` | how eagerly a worker takes the tasks of others |
+//! | `enqueue` | bodies that queue device work |
 //! | `gang` | bodies that hold several workers |
+//! | `slice` | described memory, checked against its datum |
 //! | `batch`, `records`, `stuck`, `fork` | one idea each |
 
 mod allowance;
@@ -27,17 +32,21 @@ mod cgroup;
 pub(crate) mod config;
 mod cpuset;
 pub(crate) mod defect;
+pub(crate) mod enqueue;
 mod environment;
 pub(crate) mod fork;
 pub(crate) mod gang;
 pub(crate) mod hold;
 pub(crate) mod home;
 mod hooks;
+mod idle;
+pub(crate) mod lowerings;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;
 pub(crate) mod open;
 pub(crate) mod opener;
 mod openmp;
+mod pace;
 pub(crate) mod plain;
 pub(crate) mod queues;
 #[cfg(test)]
@@ -47,6 +56,7 @@ pub(crate) mod runtime;
 pub(crate) mod seat;
 pub(crate) mod serial;
 pub(crate) mod sleep;
+pub(crate) mod slice;
 pub(crate) mod stuck;
 mod thread;
 pub(crate) mod threads;

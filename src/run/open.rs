@@ -31,6 +31,8 @@ use crate::abi::status::{
 };
 use crate::abi::types::*;
 use crate::error::{Error, Result};
+use crate::order::graph::Graph;
+use crate::order::lane::Lane;
 use crate::order::node::flag;
 
 /// The lock of `home::SHARED`.
@@ -79,6 +81,15 @@ fn check_version(header_version: i32) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Opens a runtime under these environment variables alone.
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) fn open_for_test(environment: &[(&str, &str)]) -> Result<*mut norn_runtime> {
+    let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+    let environment: Vec<_> = environment.iter().map(owned).collect();
+    // SAFETY: no configuration, so no strings and no callbacks.
+    open_new(unsafe { Settings::resolve(None, &environment) }?)
 }
 
 fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
@@ -166,6 +177,10 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     };
     let deadline = deadline_of(timeout_ns);
     runtime.finish_work(flags, deadline)?;
+    if let Err(error) = runtime.detach_lowerings(deadline) {
+        runtime.graph().closing.store(false, Ordering::SeqCst);
+        return Err(error);
+    }
     if runtime.graph().defect.is_caught() {
         drop(_closing);
         return close_defective(runtime, shared, timeout_ns);
@@ -179,6 +194,7 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     plant!("close.threads_ended");
     let unseen = runtime.graph().failures.first_unseen();
     runtime.act(|graph, lane| graph.remove_all_data(lane));
+    runtime.close_lowerings();
     if seat::slot_in(runtime).is_some() {
         seat::stand();
     }
@@ -320,6 +336,7 @@ impl Runtime {
         if flags == NORN_CANCEL {
             graph.cancelling.store(true, Ordering::SeqCst);
             self.act(|graph, lane| graph.cancel_all(lane, flag::RUN_ALWAYS));
+            self.offer_duty();
         }
         let _watching = Watching::new(self, true);
         let over = || {
@@ -327,7 +344,12 @@ impl Runtime {
                 || (self.live_tasks() == 0 && !self.combining() && self.blocked.count() == 0)
         };
         loop {
-            let quiet = || over() || (self.is_quiescent() && !self.is_somebody_inside());
+            let quiet = || {
+                over()
+                    || (self.is_quiescent()
+                        && !self.is_somebody_inside()
+                        && !self.has_operations_under_way())
+            };
             let goal = Goal {
                 reached: &quiet,
                 dear: true,
@@ -345,25 +367,15 @@ impl Runtime {
             }
             let closed = self.act(|graph, lane| graph.close_unserved(lane));
             if closed {
+                self.offer_duty();
                 continue;
             }
-            if over() {
+            // Not in the middle of a change that counts a task as complete before it counts the callback that follows.
+            if self.stays(&over) {
                 return Ok(());
             }
-            let rests = || {
-                self.is_quiescent()
-                    && !self.is_somebody_inside()
-                    && !self.blocked.any_limited()
-                    && !self.somebody_holds()
-            };
-            if self.stays(&rests) {
-                // What is left waits for itself (a cycle closed through timed waits, say): nobody can end it but us,
-                // and a RUN_ALWAYS task cannot run in a cycle.
-                let before = self.live_tasks();
-                self.act(|graph, lane| graph.cancel_all(lane, 0));
-                if self.live_tasks() < before {
-                    continue;
-                }
+            if self.stays(&|| self.rests()) && self.break_ring() {
+                continue;
             }
             // Quiet, yet something lives: bodies in a wait with a limit, and bodies that have ended and wait for
             // holds, which only somebody outside can take off. Their memory is in use until then, so there is
@@ -378,6 +390,31 @@ impl Runtime {
             }
             crate::sync::thread::park_timeout(Duration::from_millis(1));
         }
+    }
+
+    /// A step of a close whose thread is blocked in a body that it runs there.
+    pub(crate) fn end_what_is_left(&self) {
+        let quiet = || self.is_quiescent() && !self.is_somebody_inside();
+        let unserved = || self.act(|graph, lane| graph.close_unserved(lane));
+        if self.stays(&quiet) && !unserved() && self.stays(&|| self.rests()) {
+            self.break_ring();
+        }
+    }
+
+    /// What is left at a close waits for itself (a ring through a body's `norn_await_any`, say), and nobody can end it
+    /// but the close. What bodies await goes first: what is only behind it can run then. Cleanup goes last: it cannot
+    /// run in a ring. Returns whether anything has ended.
+    fn break_ring(&self) -> bool {
+        let before = self.live_tasks();
+        let ended = |cancel: &dyn Fn(&Graph, &mut Lane)| {
+            self.act(|graph, lane| cancel(graph, lane));
+            // Lowerings may owe something for what was cancelled.
+            self.offer_duty();
+            self.live_tasks() < before
+        };
+        ended(&|graph, lane| graph.cancel_awaited(lane))
+            || ended(&|graph, lane| graph.cancel_all(lane, flag::RUN_ALWAYS))
+            || ended(&|graph, lane| graph.cancel_all(lane, 0))
     }
 
     /// A body runs on a thread that sits in no slot (OPENER tasks, one-thread modes).

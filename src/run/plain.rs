@@ -216,11 +216,11 @@ impl Runtime {
         if !lane.ripple.runnable.is_empty() {
             self.schedule(lane, slot);
         }
-        count(&lane.counters.changes, 1);
-        lane.busy = false;
         if !lane.ripple.new_causes.is_empty() {
             self.tell_failures(core::mem::take(&mut lane.ripple.new_causes));
         }
+        count(&lane.counters.changes, 1);
+        lane.busy = false;
         next
     }
 }

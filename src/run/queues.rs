@@ -4,8 +4,8 @@
 //! out: the data are still in its cache) and is stolen from the other end. What the
 //! opener submits from outside while it holds a slot goes to a second deque of that
 //! slot, first in, first out: pushing there takes no locked instruction, and thieves
-//! take a whole batch with one. Everybody else submits to the injector. Tasks with a priority go to two heaps, one for above and one for
-//! below normal, looked at through a counter that is read-mostly, so that
+//! take a whole batch with one. Everybody else submits to the injector. Tasks with a
+//! priority go to two heaps, one for above and one for below normal, looked at through a counter that is read-mostly, so that
 //! programs without priorities pay one load. Tasks with a place go to that
 //! place's queue. One-thread modes use a single list instead of all of these.
 
@@ -18,6 +18,7 @@ use crate::sync::Mutex;
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 use crossbeam_utils::{Backoff, CachePadded};
 
+use super::pace::worth_a_steal;
 use crate::order::lane::{Lane, count};
 
 /// Once in so many tasks, a worker takes the oldest instead of the newest.
@@ -230,6 +231,12 @@ impl Queues {
         if let Some(node) = own.submitted.pop() {
             return Some(node);
         }
+        if lane.short_runs.get() != 0
+            && !lane.takes_few.replace(false)
+            && !self.has_much_work_for(slot, lane)
+        {
+            return None;
+        }
         self.find(slot, lane)
     }
 
@@ -303,6 +310,25 @@ impl Queues {
             || self.has_shared_work()
     }
 
+    /// As `has_work_for`, but tasks in other workers' queues count only where many have gathered.
+    pub(crate) fn has_much_work_for(&self, slot: usize, lane: &Lane) -> bool {
+        let own = &self.slots[slot];
+        let enough = worth_a_steal(lane);
+        let many = |stealer: &Stealer<u32>| stealer.len() >= enough;
+        !own.here.is_empty()
+            || self
+                .nodes
+                .get(own.node)
+                .is_some_and(|(_, queue)| !queue.is_empty())
+            || !self.above.is_empty()
+            || !self.below.is_empty()
+            || !self.injector.is_empty()
+            || own
+                .victims
+                .iter()
+                .any(|victim| many(&self.submitted[*victim]) || many(&self.stealers[*victim]))
+    }
+
     /// Whether there is a task that any worker may take.
     pub(crate) fn has_shared_work(&self) -> bool {
         !self.above.is_empty()
@@ -364,7 +390,7 @@ impl Queues {
             all.extend(core::iter::from_fn(|| slot.here.pop()));
         }
         all.extend(core::iter::from_fn(|| steal_next(|| self.injector.steal())));
-        for stealer in &self.stealers {
+        for stealer in self.stealers.iter().chain(&self.submitted) {
             all.extend(core::iter::from_fn(|| steal_next(|| stealer.steal())));
         }
         all

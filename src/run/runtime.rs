@@ -1,7 +1,7 @@
 //! A runtime: a graph, the queues, the threads, and the calls that change the
 //! graph and then hand what has become runnable to the scheduler.
 
-use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use crate::sync::thread::Thread as StdThread;
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -14,6 +14,7 @@ use super::blocked::BlockedBodies;
 use super::config::{OnFailure, Settings};
 use super::gang::Gang;
 use super::home::{self, Home};
+use super::lowerings::Lowerings;
 use super::queues::Queues;
 use super::seat;
 use super::serial::SerialQueue;
@@ -78,6 +79,10 @@ pub(crate) struct Runtime {
     pub(crate) names: Mutex<HashSet<CString>>,
     pub(crate) watchdog: Mutex<Option<Thread>>,
     pub(crate) watchdog_bell: (Mutex<bool>, Condvar),
+    /// What carries operations out.
+    pub(crate) lowerings: Lowerings,
+    /// Rank of this process in the first world that was attached; -1 without one.
+    pub(crate) rank: AtomicI32,
     /// A NORN_SHARED runtime counts its opens in `home::SHARED`.
     pub(crate) shared: bool,
 }
@@ -137,6 +142,8 @@ impl Runtime {
             names: Mutex::new(HashSet::new()),
             watchdog: Mutex::new(None),
             watchdog_bell: (Mutex::new(false), Condvar::new()),
+            lowerings: Lowerings::default(),
+            rank: AtomicI32::new(-1),
             shared: settings.shared,
             settings,
         }
@@ -199,11 +206,12 @@ impl Runtime {
         if !lane.ripple.runnable.is_empty() {
             self.schedule(lane, slot);
         }
-        count(&lane.counters.changes, 1);
-        lane.busy = false;
+        // And a drain does not return before the application was told of what has failed.
         if !lane.ripple.new_causes.is_empty() {
             self.tell_failures(core::mem::take(&mut lane.ripple.new_causes));
         }
+        count(&lane.counters.changes, 1);
+        lane.busy = false;
         if slot.is_none() {
             self.wake_watchers_of_change();
         }
@@ -277,9 +285,12 @@ impl Runtime {
         }
     }
 
-    /// A task with a place or with a wish for several workers.
+    /// A task with a place or with a wish for several workers, or an operation.
     #[cold]
     pub(crate) fn schedule_particular(&self, slot: Option<usize>, node: u32) {
+        if let Some(operation) = self.graph().operation_of(self.graph().nodes.get(node)) {
+            return self.hand_over(node, operation);
+        }
         let place = self.place_of(node);
         match place.kind {
             NORN_PLACE_OPENER => {
@@ -330,6 +341,7 @@ impl Runtime {
                         .hooks
                         .log
                         .error(format_args!("{text}; aborting, as on_failure asks"));
+                    self.abort_lowerings();
                     std::process::abort();
                 }
             }

@@ -26,12 +26,26 @@ impl Runtime {
         let graph = self.graph();
         graph.sealed.load(Ordering::SeqCst)
             && !graph.closing.load(Ordering::SeqCst)
-            && self.stays(&|| {
-                self.is_quiescent()
-                    && !self.is_somebody_inside()
-                    && !self.blocked.any_limited()
-                    && !self.somebody_holds()
-            })
+            && self.stays(&|| self.rests())
+    }
+
+    /// Nothing goes on, and nobody is known who would change that.
+    pub(crate) fn rests(&self) -> bool {
+        self.is_quiescent()
+            && !self.is_somebody_inside()
+            && !self.has_operations_under_way()
+            && !self.blocked.any_limited()
+            && !self.somebody_holds()
+    }
+
+    /// A look by a thread that is blocked in a body which it runs inside a wait, drain or close of its own: what that
+    /// call would do when nothing goes on, nobody else does. True: what is awaited can never come.
+    pub(crate) fn sees_that_nothing_comes(&self) -> bool {
+        if self.graph().closing.load(Ordering::SeqCst) {
+            self.end_what_is_left();
+            return false;
+        }
+        self.is_stuck()
     }
 
     /// Whether something holds, and not only because a thread without a slot is in the middle of a change: it has
@@ -117,7 +131,9 @@ impl Runtime {
                 _ if state & flag::CANCELLED != 0 => {}
                 kind::GROUP => groups.push(format!("the group {} is open or has members", label())),
                 kind::DECLARED => roots.push(format!("{} was declared, but has no task", label())),
-                kind::PROMISE => roots.push(format!("{} was promised, but not fulfilled", label())),
+                kind::PROMISE if state & flag::STARTED == 0 => {
+                    roots.push(format!("{} was promised, but not fulfilled", label()))
+                }
                 kind::TASK if state & flag::HELD != 0 => {
                     roots.push(format!("{} is held and was not started", label()));
                 }
@@ -143,6 +159,15 @@ impl Runtime {
                         "{} is held by an application thread",
                         graph.place_label(index)
                     ));
+                }
+                kind::TASK
+                    if state & flag::PARTICULAR != 0 && graph.operation_of(node).is_some() =>
+                {
+                    if let Some(operation) = graph.operation_of(node) {
+                        let arrived = node.pending.load(Ordering::Acquire) == 0;
+                        let list = if arrived { &mut roots } else { &mut waiting };
+                        list.push(format!("{}: {}", label(), operation.describe()));
+                    }
                 }
                 kind::TASK if state & flag::STARTED == 0 => waiting.push(label()),
                 _ => {}
@@ -250,6 +275,8 @@ impl Runtime {
             state & kind::MASK == kind::TASK
                 && state & flag::STARTED != 0
                 && state & (flag::BLOCKED | flag::ENDED | flag::CANCELLED) == 0
+                // A message that is posted is what others have to do something about.
+                && graph.operation_of(node).is_none()
         })
     }
 }

@@ -4,9 +4,11 @@ use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::lowerings::Duty;
+use super::pace::{PATIENCE, SELDOM, doze};
 use super::runtime::Runtime;
 use super::seat;
-use super::wait::park_until;
+use super::wait::park_on_duty;
 use crate::abi::types::*;
 use crate::order::body::Begin;
 use crate::order::lane::{Lane, count};
@@ -18,16 +20,6 @@ const LOOK_EVERY: u32 = 64;
 
 /// Looks at the queues, twice as far apart each time, before a worker counts itself as searching.
 const GLANCES: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 5 };
-
-/// A worker that is back from its tasks sooner found next to nothing.
-const SHORT_RUN: Duration = Duration::from_micros(1);
-
-/// A worker that was away for so long does not wait at all.
-const LONG_RUN: Duration = Duration::from_micros(10);
-
-/// Doublings of the wait of a worker that finds next to nothing, and one more for each doubling of the workers: 64
-/// pauses, some microseconds, with two.
-const MOST_SHORT_RUNS: u32 = 5;
 
 impl Runtime {
     /// Sits in `slot` and runs tasks until the slot goes to somebody else or the runtime stops.
@@ -50,6 +42,7 @@ impl Runtime {
             }
             if let Some(node) = self.next_task(slot) {
                 self.run_task(slot, node, || false);
+                self.pass_by_the_way();
             } else if !self.search(slot, None, false, &|| false) {
                 continue;
             }
@@ -103,7 +96,10 @@ impl Runtime {
         done: &dyn Fn() -> bool,
     ) -> bool {
         let lane = self.lane(slot);
-        let hasty = !expected && self.came_back_at_once(lane);
+        if expected {
+            lane.short_runs.set(0);
+        }
+        let hasty = !expected && self.was_back_soon(lane);
         // A task often comes in a moment: only who has waited that long is counted as searching, which costs
         // every thread that makes tasks runnable a look at the changed count.
         if !hasty {
@@ -117,73 +113,85 @@ impl Runtime {
                 }
             }
         }
-        // A few searchers are enough: they wake the others when there is more than they can take. Each further one
-        // would only disturb whoever makes tasks runnable by looking.
+        let wait = self.gathering_time(lane);
+        if hasty {
+            if self.queues.has_much_work_for(slot, lane) {
+                lane.left_search.set(Some(Instant::now()));
+                return true;
+            }
+            // Neither searching nor asleep: it costs nobody a wake-up or a look.
+            doze(self, wait);
+        }
+        // A few searchers are enough. Each further one would only disturb whoever makes tasks runnable by looking; but
+        // to sleep at once, and be woken in a moment, would disturb more: it looks seldom.
         let crowded = self.sleep.begin_search() >= (self.queues.slots.len() / 4).max(1);
         plant!("worker.search");
         // Nothing to do here may be the end that somebody waits for.
         self.wake_watchers();
-        if hasty {
-            for _ in 0..1 << lane.short_runs.get() {
-                crate::sync::hint::spin_loop();
-            }
-        }
-        let until = Instant::now() + self.settings.spin;
-        let reason = || {
-            self.has_task(slot)
+        let patience = if hasty {
+            wait * PATIENCE
+        } else {
+            Duration::ZERO
+        };
+        let until = Instant::now() + self.settings.spin.max(patience);
+        let reason = |task: &dyn Fn() -> bool| {
+            task()
                 || self.blocked.any_ready()
                 || self.gang.wants()
                 || self.stopping.load(Ordering::SeqCst)
                 || done()
                 || (self.callers_run && self.caller_seat_wanted())
         };
-        let mut found = false;
+        let mut duty = self.take_duty();
         let mut rounds = 0u32;
-        loop {
-            if reason() {
-                found = true;
-                break;
+        let found = loop {
+            // Small tasks are left to gather, or each would cost its submitter more than it is worth.
+            let worth_it = || {
+                if hasty {
+                    self.queues.has_much_work_for(slot, lane)
+                } else {
+                    self.has_task(slot)
+                }
+            };
+            if reason(&worth_it) || duty.as_mut().is_some_and(Duty::pass) {
+                break true;
             }
             rounds += 1;
-            if crowded || (rounds.is_multiple_of(16) && Instant::now() >= until) {
-                break;
+            if let Some(duty) = &duty {
+                if duty.pause().is_some() {
+                    break self.has_task(slot);
+                }
+                continue;
             }
-            for _ in 0..32 {
-                crate::sync::hint::spin_loop();
+            if (crowded || hasty || rounds.is_multiple_of(16)) && Instant::now() >= until {
+                // A few that never become many are taken in the end.
+                break self.has_task(slot);
             }
-        }
+            if crowded || hasty {
+                doze(self, SELDOM.max(wait));
+            } else {
+                for _ in 0..32 {
+                    crate::sync::hint::spin_loop();
+                }
+            }
+        };
         if !found {
             let mut told = false;
-            self.sleep.sleep(slot, reason, || {
+            let on_duty = duty.is_some();
+            let look = || reason(&|| self.has_task(slot)) || (!on_duty && self.duty_is_free());
+            self.sleep.sleep(slot, look, || {
                 // Once: this thread may be a watcher itself, and would wake itself for ever.
                 if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
                     self.wake_watchers();
                 }
-                !park_until(deadline) || done()
+                !park_on_duty(&mut duty, deadline) || done()
             });
         }
         self.sleep.end_search(|| self.queues.has_shared_work());
+        drop(duty);
+        lane.takes_few.set(true);
         lane.left_search.set(Some(Instant::now()));
         true
-    }
-
-    /// Whether this worker found so little last time that it should let tasks gather before it looks again: of
-    /// workers that take tiny tasks one by one there are too many, and all they do is to take the queue's cache
-    /// lines from each other and from whoever fills it. Each time in a row it waits twice as long.
-    fn came_back_at_once(&self, lane: &Lane) -> bool {
-        let Some(ran) = lane.left_search.get().map(|left| left.elapsed()) else {
-            return false;
-        };
-        let runs = lane.short_runs.get();
-        let most = MOST_SHORT_RUNS + self.queues.slots.len().ilog2();
-        lane.short_runs.set(if ran < SHORT_RUN {
-            (runs + 1).min(most)
-        } else if ran < LONG_RUN {
-            runs.saturating_sub(1)
-        } else {
-            0
-        });
-        lane.short_runs.get() != 0
     }
 
     fn last_one_asleep(&self) -> bool {
@@ -196,6 +204,12 @@ impl Runtime {
         let graph = self.graph();
         let entry = graph.nodes.get(node);
         let state = entry.load_state();
+        if state & flag::PARTICULAR != 0
+            && let Some(operation) = graph.operation_of(entry)
+        {
+            // Its turn has come in a one-thread mode.
+            return self.hand_over(node, operation);
+        }
         let others = if state & flag::PARTICULAR != 0 {
             self.extra_workers(node)
         } else {
@@ -397,6 +411,7 @@ impl Runtime {
             let lane = self.lane(slot);
             count(&lane.counters.sampled_bodies, 1);
             count(&lane.counters.sampled_body_ns, took.as_nanos() as u64);
+            lane.body_time.set((lane.body_time.get() + took) / 2);
         }
     }
 }

@@ -1,9 +1,36 @@
 //! MPI under the one scheduler: edges between ranks and collectives as tasks.
+//!
+//! All logic is here, on plain integers; the calls of an MPI are a table that a plug-in answers.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `table`, `load`, `calls` | the calls; which MPI answers them; the same with Rust's types |
+//! | `attach`, `ending`, `worlds` | a world's first and last steps; handles |
+//! | `world` | the lowering: who may do what, and passes |
+//! | `declare`, `exchange` | from a call to an operation of the graph |
+//! | `lines` | the order of posting; numbers and tags |
+//! | `engine` | what MPI has: posting and testing |
+//! | `control` | what ranks tell each other beside the data |
+//! | `balance` | poisons and scratch receives, when something fails |
+//! | `verify` | the full identity of each message |
+//! | `collective` | lanes, and the agreement before each collective |
 
+pub(crate) mod attach;
+mod balance;
+mod calls;
+mod collective;
+mod control;
+pub(crate) mod declare;
+mod ending;
+mod engine;
+mod exchange;
 mod launcher;
-#[allow(dead_code)] // until worlds are attached
+mod lines;
 pub(crate) mod load;
 mod loaded;
 // Plug-ins have a header of their own, and norn.h must not repeat it.
 /// cbindgen:ignore
 pub mod table;
+mod verify;
+pub(crate) mod world;
+pub(crate) mod worlds;

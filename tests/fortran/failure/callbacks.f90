@@ -70,6 +70,7 @@ program test
   call norn_open(rt, config)
   call norn_submit(rt, broken, token=token, name="watched")
   call norn_await(rt, token, stat=stat)
+  call norn_drain(rt, stat=stat)
   call expect_equal(failures, 1, "calls of the failure callback")
   call expect_equal(trim(failed_task), "watched", "what failed")
   call expect_equal(events, 12, "begin and end")

@@ -21,13 +21,14 @@ contains
     call expect(info%token%id /= 0, "its token")
     call norn_submit_subroutine(info%runtime, inner, accesses=[norn_update(da)], flags=NORN_CHILD, token=child)
     call norn_await(info%runtime, child)
+    ! Before the release, after which the program goes on.
+    call norn_self_hold(self, 2_c_int32_t)
+    held = info%token
     call norn_self_release(self, da)
     call norn_self_release(self, da, stat, why)
     call expect_status(stat, NORN_E_STATE, "second release")
     call norn_self_release(self, db, stat)
     call expect_status(stat, NORN_E_INVALID, "release of what it has not")
-    call norn_self_hold(self, 2_c_int32_t)
-    held = info%token
     ask = 0
   end function
   subroutine inner()

@@ -1,0 +1,192 @@
+//! The order of posting: numbers of ordered edges, and exchanges that share a tag or a lane.
+//!
+//! MPI matches messages of one pair of ranks, communicator and tag in the order in which they are posted. Both ranks
+//! declare the edges of a tag in the same order, and so norn posts them in that order, on both sides: a line is the
+//! queue of the exchanges of one tag (or of one lane of collectives) that are declared and not yet posted, and only
+//! its head may be posted. No rank needs to know what has completed on another.
+//!
+//! That order is an edge of the graph: `followers` tells the deadlock search who waits behind whom.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::control::Wire;
+use super::exchange::{Exchange, Line, stage};
+use crate::abi::status::NORN_E_ORDER;
+use crate::error::{Error, Result};
+use crate::order::token::Token;
+use crate::sync::Mutex;
+
+#[derive(Default)]
+struct Pair {
+    /// Number of the next ordered edge.
+    next: u64,
+    /// A thread is declaring one.
+    declaring: bool,
+}
+
+#[derive(Default)]
+struct Queues {
+    lines: HashMap<Line, VecDeque<Arc<Exchange>>>,
+    /// Ordered edges, by whether this rank sends, and the peer.
+    pairs: HashMap<(bool, i32), Pair>,
+    /// Verify mode: edges declared of each key.
+    keys: HashMap<(bool, i32, i64), u64>,
+}
+
+/// See the module's text.
+pub(crate) struct Lines {
+    queues: Mutex<Queues>,
+    /// Lanes of ordered edges; lane 0 is that of keys.
+    lanes: u32,
+    /// Tags of each.
+    tags: u64,
+}
+
+/// The right to declare the next ordered edge of a pair.
+pub(crate) struct Turn<'a> {
+    lines: &'a Lines,
+    pair: (bool, i32),
+    pub(crate) number: u64,
+    pub(crate) wire: Wire,
+    taken: bool,
+}
+
+impl Turn<'_> {
+    /// The edge is declared: its number is used.
+    pub(crate) fn take(mut self) {
+        self.taken = true;
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut queues = self.lines.queues.lock();
+        let pair = queues.pairs.entry(self.pair).or_default();
+        pair.declaring = false;
+        pair.next += u64::from(self.taken);
+    }
+}
+
+impl Lines {
+    pub(crate) fn new(lanes: u32, tags: u64) -> Self {
+        Self {
+            queues: Mutex::default(),
+            lanes,
+            tags,
+        }
+    }
+
+    /// Lanes of ordered edges.
+    pub(crate) fn lanes(&self) -> u32 {
+        self.lanes
+    }
+
+    /// Begins to declare the next ordered edge of a pair of ranks.
+    pub(crate) fn next_ordered(&self, send: bool, peer: i32) -> Result<Turn<'_>> {
+        let mut queues = self.queues.lock();
+        let pair = queues.pairs.entry((send, peer)).or_default();
+        if pair.declaring {
+            let way = if send { "to" } else { "from" };
+            return Err(Error::new(
+                NORN_E_ORDER,
+                format!(
+                    "two threads declare ordered edges {way} rank {peer} at once: their order is not defined; use keys, or one thread at a time"
+                ),
+            ));
+        }
+        pair.declaring = true;
+        let number = pair.next;
+        Ok(Turn {
+            lines: self,
+            pair: (send, peer),
+            number,
+            wire: self.wire_of(number),
+            taken: false,
+        })
+    }
+
+    /// Where the n-th ordered edge of a pair travels.
+    fn wire_of(&self, number: u64) -> Wire {
+        let lanes = u64::from(self.lanes);
+        Wire {
+            lane: 1 + (number % lanes) as u32,
+            tag: (number / lanes % self.tags) as i32,
+        }
+    }
+
+    /// Verify mode: the number of the next edge of a key.
+    pub(crate) fn next_of_key(&self, send: bool, peer: i32, key: i64) -> u64 {
+        let mut queues = self.queues.lock();
+        let next = queues.keys.entry((send, peer, key)).or_default();
+        *next += 1;
+        *next - 1
+    }
+
+    /// Puts an exchange at the end of its line.
+    pub(crate) fn enter(&self, exchange: &Arc<Exchange>) {
+        let mut queues = self.queues.lock();
+        let line = queues.lines.entry(exchange.line()).or_default();
+        line.push_back(exchange.clone());
+    }
+
+    /// Tokens of those before an exchange in its line.
+    pub(crate) fn tokens_before(&self, exchange: &Exchange) -> Vec<Token> {
+        let queues = self.queues.lock();
+        let Some(line) = queues.lines.get(&exchange.line()) else {
+            return Vec::new();
+        };
+        line.iter()
+            .take_while(|other| !core::ptr::eq(Arc::as_ptr(other), exchange))
+            .map(|other| other.token())
+            .filter(|token| !token.is_zero())
+            .collect()
+    }
+
+    /// Takes an exchange out of its line. Returns the one that may be posted now because of that.
+    pub(crate) fn leave(&self, exchange: &Exchange) -> Option<Arc<Exchange>> {
+        let mut queues = self.queues.lock();
+        let key = exchange.line();
+        let line = queues.lines.get_mut(&key)?;
+        let position = line
+            .iter()
+            .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
+        line.remove(position);
+        let next = line.front().cloned();
+        if next.is_none() {
+            queues.lines.remove(&key);
+        }
+        next.filter(|next| position == 0 && matches!(next.stage(), stage::ARRIVED | stage::OWED))
+    }
+
+    /// Whether an exchange is the first of its line.
+    pub(crate) fn is_first(&self, exchange: &Exchange) -> bool {
+        let queues = self.queues.lock();
+        queues
+            .lines
+            .get(&exchange.line())
+            .and_then(|line| line.front())
+            .is_some_and(|first| core::ptr::eq(Arc::as_ptr(first), exchange))
+    }
+
+    /// The exchange just before this one in its line, in words; for reports, which may come at any time.
+    pub(crate) fn before(&self, exchange: &Exchange) -> Option<String> {
+        let queues = self.queues.try_lock()?;
+        let line = queues.lines.get(&exchange.line())?;
+        let position = line
+            .iter()
+            .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
+        let before = line.get(position.checked_sub(1)?)?;
+        Some(before.title())
+    }
+
+    /// The exchange just behind this one in its line, while neither is posted.
+    pub(crate) fn behind(&self, exchange: &Exchange) -> Option<Arc<Exchange>> {
+        let queues = self.queues.lock();
+        let line = queues.lines.get(&exchange.line())?;
+        let position = line
+            .iter()
+            .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
+        line.get(position + 1).cloned()
+    }
+}

@@ -1,0 +1,550 @@
+//! A world: a communicator that norn uses, as a lowering.
+//!
+//! # Who may do what
+//!
+//! - Any thread declares exchanges (`declare`): it touches `lines`, the graph, and through it the inbox.
+//! - Any thread that changes the graph leaves notes in the inbox.
+//! - The thread with the duty makes passes: it alone locks `engine` for long, and it alone calls MPI, but for attaching,
+//!   detaching and making lanes, which lock the engine between passes.
+//!
+//! Tokens are completed after the engine's lock is given back: a destructor of the application's may run then.
+//!
+//! # Whether a pass is wanted
+//!
+//! `notes` counts notes in the inbox, `busy` is what the engine had left after its last pass. A note is counted before
+//! the duty is offered, and `busy` is written under the engine's lock, so a want is never lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::calls::{Calls, Failed};
+use super::control::Record;
+use super::engine::{Engine, Finished, How};
+use super::exchange::{Exchange, stage};
+use super::lines::Lines;
+use super::table::{NORN_MPI_ACTIVE, NORN_MPI_FINALIZED};
+use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI, NORN_E_TASK_FAILED, NORN_E_UNSUPPORTED};
+use crate::abi::types::{NORN_PLACE_MPI, norn_place, norn_world_info};
+use crate::error::{Error, Result};
+use crate::order::operation::Outcome;
+use crate::order::token::Token;
+use crate::run::lowerings::Lowering;
+use crate::run::records::fill;
+use crate::run::runtime::Runtime;
+use crate::run::wait::{Goal, Watching, deadline_of};
+use crate::sync::Mutex;
+use crate::sync::thread::Thread as StdThread;
+
+/// What the graph, or a call of the application's, wants from the next pass.
+pub(crate) enum Note {
+    /// A node has arrived.
+    Arrived(u32, Arc<Exchange>),
+    /// A token has ended with this cause before its exchange was begun.
+    Cancelled(u32, Arc<Exchange>),
+    /// A submission was refused after its exchange had entered its line.
+    Refused(Arc<Exchange>),
+    /// Everything unfinished fails.
+    Fail(Record),
+}
+
+/// What a world is, for `norn_world_get`.
+pub(crate) struct Facts {
+    pub(crate) thread_level: i32,
+    pub(crate) device_aware: bool,
+    pub(crate) device_reason: String,
+    pub(crate) library: String,
+}
+
+/// Lives of a world.
+pub(crate) mod life {
+    pub(crate) const OPEN: u8 = 0;
+    /// Being detached: nothing new is declared.
+    pub(crate) const ENDING: u8 = 1;
+    pub(crate) const OVER: u8 = 2;
+}
+
+/// Complaints that are logged before they are only counted.
+const MOST_COMPLAINTS: u32 = 20;
+
+/// How long a message that is late is looked for without a pause: longer than the pause that follows. Else two ranks
+/// that answer each other both fall asleep over the other's pause, time after time.
+const PATIENCE: Duration = Duration::from_micros(250);
+
+/// See the module's text.
+pub(crate) struct World {
+    /// Handle of the runtime, as a number.
+    pub(crate) runtime: usize,
+    pub(crate) calls: Calls,
+    pub(crate) rank: i32,
+    pub(crate) size: i32,
+    /// Keys, and tags of a lane.
+    pub(crate) tags: u64,
+    pub(crate) verify: bool,
+    /// The thread that alone may call MPI, below MPI_THREAD_SERIALIZED.
+    pub(crate) only: Option<StdThread>,
+    /// The thread that opened the runtime is the one that initialised MPI.
+    opener_is_main: bool,
+    pub(crate) facts: Facts,
+    pub(crate) lines: Lines,
+    pub(crate) engine: Mutex<Engine>,
+    control: i32,
+    /// Thread inside a pass, as `thread_number` has it; 0 for none.
+    inside: AtomicU64,
+    inbox: Mutex<Vec<Note>>,
+    notes: AtomicUsize,
+    busy: AtomicUsize,
+    /// Exchanges that have not ended.
+    live: AtomicUsize,
+    /// Messages and collectives that MPI has.
+    pub(crate) in_flight: AtomicUsize,
+    /// Exchanges that could be posted and are not.
+    unposted: AtomicUsize,
+    /// One-thread modes: ends that are told when nothing is runnable.
+    held: Mutex<Finished>,
+    pub(crate) life: AtomicU8,
+    /// The ending has come so far that every rank has.
+    pub(crate) settled: AtomicBool,
+    pub(crate) detaching: Mutex<()>,
+    complaints: AtomicU32,
+}
+
+/// A number of the calling thread, never 0.
+fn thread_number() -> u64 {
+    std::thread_local! {
+        static NUMBER: u64 = {
+            static NEXT: AtomicU64 = AtomicU64::new(1);
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        };
+    }
+    NUMBER.try_with(|number| *number).unwrap_or(u64::MAX)
+}
+
+/// What attaching has found.
+pub(crate) struct Found {
+    pub(crate) runtime: usize,
+    pub(crate) calls: Calls,
+    pub(crate) rank: i32,
+    pub(crate) size: i32,
+    pub(crate) tags: u64,
+    pub(crate) ordered_lanes: u32,
+    pub(crate) verify: bool,
+    pub(crate) only: Option<StdThread>,
+    pub(crate) opener_is_main: bool,
+    pub(crate) facts: Facts,
+    pub(crate) engine: Engine,
+}
+
+impl World {
+    pub(crate) fn new(found: Found) -> Self {
+        Self {
+            runtime: found.runtime,
+            calls: found.calls,
+            rank: found.rank,
+            size: found.size,
+            tags: found.tags,
+            verify: found.verify,
+            only: found.only,
+            opener_is_main: found.opener_is_main,
+            facts: found.facts,
+            lines: Lines::new(found.ordered_lanes, found.tags),
+            control: found.engine.control,
+            engine: Mutex::new(found.engine),
+            inside: AtomicU64::new(0),
+            inbox: Mutex::new(Vec::new()),
+            notes: AtomicUsize::new(0),
+            busy: AtomicUsize::new(0),
+            live: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            unposted: AtomicUsize::new(0),
+            held: Mutex::new(Vec::new()),
+            life: AtomicU8::new(life::OPEN),
+            settled: AtomicBool::new(false),
+            detaching: Mutex::new(()),
+            complaints: AtomicU32::new(0),
+        }
+    }
+
+    // ----- told by others -----
+
+    /// Leaves a note for the next pass. May be called in the middle of a change of the graph.
+    pub(crate) fn note(&self, note: Note) {
+        self.inbox.lock().push(note);
+        self.notes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A pass is wanted although nothing was noted.
+    pub(crate) fn stir(&self, runtime: &Runtime) {
+        self.busy.store(1, Ordering::SeqCst);
+        runtime.offer_duty();
+    }
+
+    /// A communicator that returns errors as codes, for calls in the middle of a pass.
+    pub(crate) fn control_hint(&self) -> i32 {
+        self.control
+    }
+
+    /// As a call into MPI or a message from another rank asks, in the middle of a pass.
+    pub(crate) fn fail_from_inside(&self, record: Record) {
+        self.note(Note::Fail(record));
+    }
+
+    /// An exchange is declared.
+    pub(crate) fn begun(&self) {
+        self.live.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// An exchange has ended, and its token is complete.
+    pub(crate) fn ended(&self, exchange: &Exchange) {
+        exchange.set_stage(stage::ENDED);
+        self.live.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Exchanges that have not ended.
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(Ordering::SeqCst)
+    }
+
+    /// Whether all that could be posted has been.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.notes.load(Ordering::SeqCst) == 0 && self.unposted.load(Ordering::SeqCst) == 0
+    }
+
+    /// Refuses what comes after a detach has begun.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self.life.load(Ordering::SeqCst) {
+            life::OPEN => Ok(()),
+            _ => Err(Error::new(NORN_E_CLOSED, "the world is being detached")),
+        }
+    }
+
+    /// Whether this thread may call MPI at all.
+    pub(crate) fn may_call(&self) -> bool {
+        self.only
+            .as_ref()
+            .is_none_or(|only| only.id() == crate::sync::thread::current().id())
+    }
+
+    /// Whether this thread is in the middle of a pass, so that it holds the engine's lock already.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.inside.load(Ordering::Relaxed) == thread_number()
+    }
+
+    // ----- calls -----
+
+    /// `norn_world_get`.
+    pub(crate) fn info(&self) -> norn_world_info {
+        let mut info = norn_world_info {
+            struct_size: size_of::<norn_world_info>(),
+            rank: self.rank,
+            size: self.size,
+            thread_level: self.facts.thread_level,
+            device_aware: i32::from(self.facts.device_aware),
+            key_limit: self.tags as i64,
+            in_flight: self.in_flight.load(Ordering::Relaxed) as u64,
+            live: self.live() as u64,
+            verify: i32::from(self.verify),
+            ordered_lanes: self.lines.lanes() as i32,
+            device_reason: [0; 128],
+            library: [0; 256],
+        };
+        fill(&mut info.device_reason, &self.facts.device_reason);
+        fill(&mut info.library, &self.facts.library);
+        info
+    }
+
+    /// `norn_world_flush`.
+    pub(crate) fn flush(&self, runtime: &Runtime, timeout_ns: i64) -> Result<()> {
+        runtime.refuse_in_body("flushing a world")?;
+        let _open = runtime.keep_going();
+        let _watching = Watching::new(runtime, true);
+        let reached =
+            || runtime.is_quiescent() && !runtime.is_somebody_inside() && self.is_flushed();
+        let goal = Goal {
+            reached: &reached,
+            dear: true,
+        };
+        runtime.wait_outside(deadline_of(timeout_ns), goal)
+    }
+
+    /// `norn_world_fail`.
+    pub(crate) fn fail(&self, runtime: &Runtime, code: i32, text: &str) {
+        self.note(Note::Fail(Record {
+            status: NORN_E_TASK_FAILED,
+            code,
+            rank: self.rank,
+            worker: -1,
+            name: String::new(),
+            operation: "norn_world_fail".into(),
+            text: text.into(),
+        }));
+        runtime.offer_duty();
+    }
+
+    // ----- records -----
+
+    /// The record of a cause on this rank, for other ranks.
+    pub(crate) fn record_of(&self, runtime: &Runtime, cause: u32) -> Record {
+        if cause == 0 {
+            return Record {
+                status: NORN_E_TASK_FAILED,
+                rank: self.rank,
+                worker: -1,
+                ..Record::default()
+            };
+        }
+        let cause = runtime.graph().failures.cause(cause);
+        // SAFETY: names outlive the runtime, which the manual demands.
+        let name = unsafe { crate::abi::guard::string(cause.name()) };
+        Record {
+            status: cause.status,
+            code: cause.code,
+            rank: if cause.rank < 0 {
+                self.rank
+            } else {
+                cause.rank
+            },
+            worker: cause.worker,
+            name: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            operation: cause.operation.to_string(),
+            text: cause.text.to_string(),
+        }
+    }
+
+    /// The record of a failed call.
+    pub(crate) fn record_of_call(&self, calls: &Calls, failed: Failed) -> Record {
+        Record {
+            status: NORN_E_MPI,
+            code: failed.code,
+            rank: self.rank,
+            worker: -1,
+            name: String::new(),
+            operation: failed.call.into(),
+            text: calls.describe(failed),
+        }
+    }
+
+    pub(crate) fn name_of(&self, exchange: &Exchange) -> String {
+        // SAFETY: names outlive the runtime, which the manual demands.
+        let name = unsafe { crate::abi::guard::string(exchange.name as *const core::ffi::c_char) };
+        name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    /// Logs what no token can tell.
+    pub(crate) fn complain(&self, runtime: &Runtime, text: &str) {
+        if self.complaints.fetch_add(1, Ordering::Relaxed) < MOST_COMPLAINTS {
+            let log = &runtime.settings.hooks.log;
+            log.warn(format_args!("rank {}: {text}", self.rank));
+        }
+    }
+
+    // ----- passes -----
+
+    /// Posts what is ready, if nobody else is about to: a receive that is posted before its message comes is matched in
+    /// a fraction of the time.
+    pub(crate) fn post_at_once(&self, runtime: &Runtime) {
+        let ready = self.notes.load(Ordering::SeqCst) != 0;
+        if !ready || runtime.one_thread || self.is_inside() || !self.may_call() {
+            return;
+        }
+        if let Some(_duty) = runtime.take_duty() {
+            let mut finished = Vec::new();
+            self.run_engine(runtime, false, &mut finished);
+            self.deliver(runtime, finished);
+        }
+    }
+
+    fn run_engine(&self, runtime: &Runtime, tests: bool, finished: &mut Finished) -> bool {
+        let mut engine = self.engine.lock();
+        if self.life.load(Ordering::SeqCst) == life::OVER {
+            self.busy.store(0, Ordering::SeqCst);
+            return false;
+        }
+        let previous = self.inside.swap(thread_number(), Ordering::Relaxed);
+        let mut went_on = false;
+        if self.calls.state() == NORN_MPI_ACTIVE {
+            let notes = core::mem::take(&mut *self.inbox.lock());
+            went_on |= !notes.is_empty();
+            let taken = notes.len();
+            for note in notes {
+                engine.take_note(self, runtime, note, finished);
+            }
+            went_on |= engine.post_ready(self, runtime, finished);
+            if tests {
+                went_on |= engine.test(self, runtime, finished);
+            }
+            if engine.sinks {
+                went_on |= engine.sink(self, runtime);
+                engine.join_all(self);
+                self.settle(&mut engine);
+            }
+            self.notes.fetch_sub(taken, Ordering::SeqCst);
+        } else if self.calls.state() == NORN_MPI_FINALIZED {
+            went_on |= self.outlive_mpi(runtime, &mut engine, finished);
+        }
+        self.unposted
+            .store(usize::from(engine.has_ready()), Ordering::SeqCst);
+        self.in_flight.store(engine.in_flight(), Ordering::Relaxed);
+        self.busy
+            .store(usize::from(engine.is_busy()), Ordering::SeqCst);
+        self.inside.store(previous, Ordering::Relaxed);
+        went_on
+    }
+
+    /// MPI is gone, and so is everything that was under way.
+    fn outlive_mpi(&self, runtime: &Runtime, engine: &mut Engine, finished: &mut Finished) -> bool {
+        let notes = core::mem::take(&mut *self.inbox.lock());
+        let taken = notes.len();
+        if engine.failed.is_none() {
+            let text = "MPI_Finalize was called before norn_close or norn_world_detach";
+            self.complain(runtime, text);
+            engine.failed = Some(Record {
+                status: NORN_E_MPI,
+                rank: self.rank,
+                worker: -1,
+                operation: "MPI_Finalize".into(),
+                text: text.into(),
+                ..Record::default()
+            });
+            engine.forsake(finished);
+        }
+        for note in notes {
+            engine.take_note(self, runtime, note, finished);
+        }
+        engine.post_ready(self, runtime, finished);
+        self.settled.store(true, Ordering::SeqCst);
+        self.notes.fetch_sub(taken, Ordering::SeqCst);
+        taken != 0
+    }
+
+    /// Completes tokens. In one-thread modes one at a time, when nothing is runnable, lowest token first, so that the
+    /// order of what follows does not depend on when messages came.
+    fn deliver(&self, runtime: &Runtime, mut finished: Finished) -> bool {
+        if !runtime.one_thread {
+            let any = !finished.is_empty();
+            for (exchange, node, how) in finished {
+                self.complete(runtime, &exchange, node, how);
+            }
+            return any;
+        }
+        let mut held = self.held.lock();
+        held.append(&mut finished);
+        if held.is_empty() || !runtime.serial.is_quiet() || runtime.is_somebody_inside() {
+            return false;
+        }
+        let next = held
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, (exchange, ..))| exchange.token())
+            .map_or(0, |(position, _)| position);
+        let (exchange, node, how) = held.swap_remove(next);
+        drop(held);
+        self.complete(runtime, &exchange, node, how);
+        true
+    }
+
+    fn complete(&self, runtime: &Runtime, exchange: &Exchange, node: u32, how: How) {
+        match how {
+            How::Success => runtime.finish_operation(node, &Outcome::Success),
+            How::Failed {
+                status,
+                code,
+                operation,
+                text,
+            } => runtime.finish_operation(
+                node,
+                &Outcome::Failed {
+                    status,
+                    code,
+                    operation,
+                    text: &text,
+                },
+            ),
+            How::Propagated(cause) => {
+                runtime.finish_operation(node, &Outcome::Propagated(cause));
+            }
+            How::Remote(record) => {
+                let cause = self.adopt(runtime, exchange.token(), record);
+                runtime.finish_operation(node, &Outcome::Propagated(cause));
+            }
+        }
+        self.ended(exchange);
+    }
+
+    /// Makes another rank's first cause one of this rank's failures' causes.
+    fn adopt(&self, runtime: &Runtime, token: Token, record: Record) -> u32 {
+        let name = match record.name.as_str() {
+            "" => core::ptr::null(),
+            name => {
+                std::ffi::CString::new(name).map_or(core::ptr::null(), |name| runtime.intern(&name))
+            }
+        };
+        runtime
+            .graph()
+            .failures
+            .add_cause(crate::order::failure::Cause {
+                token,
+                status: record.status,
+                code: record.code,
+                rank: record.rank,
+                name: name as usize,
+                operation: record.operation.into(),
+                text: record.text.into(),
+                worker: record.worker,
+                looked_at: AtomicBool::new(false),
+                doomed_a_task: AtomicBool::new(false),
+            })
+    }
+
+    fn holds_ends(&self) -> bool {
+        !self.held.lock().is_empty()
+    }
+}
+
+impl Lowering for World {
+    fn pass(&self, runtime: &Runtime) -> bool {
+        let mut finished = Vec::new();
+        let mut went_on = self.run_engine(runtime, true, &mut finished);
+        went_on |= self.deliver(runtime, finished);
+        if runtime.one_thread && self.holds_ends() {
+            self.busy.store(1, Ordering::SeqCst);
+        }
+        if self.life.load(Ordering::Relaxed) != life::OPEN && went_on {
+            runtime.wake_watchers();
+        }
+        went_on
+    }
+
+    fn wants_pass(&self) -> bool {
+        self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0 && self.may_call()
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
+
+    fn only_thread(&self) -> Option<StdThread> {
+        let wanted = self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0;
+        self.only.clone().filter(|_| wanted)
+    }
+
+    fn check_place(&self, place: norn_place) -> Option<Result<()>> {
+        (place.kind == NORN_PLACE_MPI).then(|| match self.opener_is_main {
+            true => Ok(()),
+            false => Err(Error::new(
+                NORN_E_UNSUPPORTED,
+                "task.place: the thread that initialised MPI has neither opened the runtime nor attached the world",
+            )),
+        })
+    }
+
+    fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
+        self.end(runtime, deadline)
+    }
+
+    fn abort(&self, code: i32) {
+        if self.calls.state() == NORN_MPI_ACTIVE {
+            self.calls.abort(self.control, code);
+        }
+    }
+}

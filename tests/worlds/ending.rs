@@ -1,0 +1,152 @@
+//! Detaching and closing.
+
+use std::ptr::null_mut;
+
+use norn::abi::runtime::*;
+use norn::abi::status::*;
+use norn::abi::types::*;
+use norn::abi::world::*;
+
+use crate::ranks::*;
+use crate::sim;
+
+#[test]
+fn a_receive_from_a_rank_that_has_closed_fails() {
+    on_ranks(&config(), |rank| {
+        let memory = vec![0u8; 100_000];
+        if rank.rank == 0 {
+            let received = rank.recv(&slice(&memory[..8]), 1, 0, &[]);
+            assert_eq!(rank.wait(received), NORN_E_CLOSED);
+            let told = text(&rank.record(received).text);
+            assert!(told.contains("rank 1 has left"), "{told}");
+            let later = rank.recv(&slice(&memory[..8]), 1, 3, &[]);
+            assert_eq!(rank.wait(later), NORN_E_CLOSED);
+            let later = rank.send(&slice(&memory), 1, 3, &[]);
+            assert_eq!(rank.wait(later), NORN_E_CLOSED);
+        }
+    });
+}
+
+#[test]
+fn a_message_nobody_receives_is_taken_in_at_the_end() {
+    on_ranks(&config(), |rank| {
+        let memory = vec![0u8; 100_000];
+        if rank.rank == 0 {
+            let _ = rank.send(&slice(&memory), 1, 0, &[]);
+            let _ = rank.send(&slice(&memory[..8]), 1, 1, &[]);
+            // SAFETY: always safe.
+            ok(unsafe { norn_world_flush(rank.world, -1) });
+        }
+        // SAFETY: always safe.
+        ok(unsafe { norn_drain(rank.rt, 0) }.max(0));
+    });
+}
+
+#[test]
+fn detach_and_attach_again_leaves_nothing() {
+    let job = sim::Job::start(sim::Config {
+        size: 3,
+        ..config()
+    });
+    let rounds = if std::env::var_os("SIM_SOAK").is_some() {
+        5000
+    } else {
+        200
+    };
+    run_way(WAYS[0], &config(), world_config(), &|_: &Rank| {});
+    let job = &job;
+    std::thread::scope(|scope| {
+        for rank in 0..3 {
+            scope.spawn(move || {
+                job.initialise_here(rank);
+                let rt = open(WAYS[0]);
+                for _ in 0..rounds {
+                    let mut world = null_mut();
+                    // SAFETY: the pointers are of live variables.
+                    unsafe {
+                        ok(norn_world_attach_f(
+                            rt,
+                            job.comms[rank],
+                            std::ptr::null(),
+                            &mut world,
+                        ));
+                        ok(norn_barrier(world, std::ptr::null(), null_mut()));
+                        ok(norn_world_detach(world, -1));
+                        assert_eq!(norn_world_detach(world, -1), NORN_E_INVALID);
+                    }
+                    assert!(last_error().contains("was detached"));
+                }
+                // SAFETY: nothing uses the handle any more.
+                ok(unsafe { norn_close(rt) });
+            });
+        }
+    });
+    assert_eq!(job.communicators(), 0);
+}
+
+#[test]
+fn two_worlds_of_a_runtime_do_not_meet() {
+    let first = sim::Job::start(config());
+    let second = sim::Job::start(sim::Config {
+        seed: 2,
+        ..config()
+    });
+    run_way(WAYS[0], &config(), world_config(), &|_: &Rank| {});
+    let jobs = [&first, &second];
+    std::thread::scope(|scope| {
+        for rank in 0..2 {
+            scope.spawn(move || {
+                let rt = open(WAYS[1]);
+                let worlds = jobs.map(|job| {
+                    job.initialise_here(rank);
+                    let mut world = null_mut();
+                    // SAFETY: the pointers are of live variables.
+                    ok(unsafe {
+                        norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world)
+                    });
+                    Rank {
+                        rt,
+                        world,
+                        rank: rank as i32,
+                        size: 2,
+                    }
+                });
+                let peer = 1 - rank as i32;
+                let given = [[rank as u8; 8], [rank as u8 + 10; 8]];
+                let got = [[9u8; 8], [9u8; 8]];
+                let mut tokens = Vec::new();
+                for (i, world) in worlds.iter().enumerate() {
+                    tokens.push(world.recv(&slice(&got[i]), peer, 0, &[]));
+                    tokens.push(world.send(&slice(&given[i]), peer, 0, &[]));
+                }
+                for token in tokens {
+                    ok(worlds[0].wait(token));
+                }
+                assert_eq!(got, [[peer as u8; 8], [peer as u8 + 10; 8]]);
+                // SAFETY: nothing uses the handle any more.
+                ok(unsafe { norn_close(rt) });
+            });
+        }
+    });
+}
+
+#[test]
+fn what_a_detach_waits_for_is_told() {
+    on_ranks(&config(), |rank| {
+        if rank.rank == 0 {
+            // SAFETY: always safe.
+            let status = unsafe { norn_world_detach(rank.world, 20_000_000) };
+            // Rank 1 may have come already.
+            assert!(
+                status == NORN_E_TIMEOUT || status == NORN_OK,
+                "{}",
+                last_error()
+            );
+            if status == NORN_E_TIMEOUT {
+                assert!(last_error().contains("rank 1"), "{}", last_error());
+            }
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+        }
+    });
+}
