@@ -55,7 +55,10 @@ static inline norn_op norn_op_of_mpi(MPI_Op op) {
  */
 static inline norn_status norn_world_attach(norn_runtime *rt, MPI_Comm comm, const norn_world_config *config_or_null,
                                             norn_world **world) {
-    return norn_world_attach_f(rt, NORN_MPI_INT_(Comm, comm), config_or_null, world);
+    int begun = 0, ended = 0;
+    /* Open MPI ends the program when a handle is converted outside; norn has an error for it instead. */
+    int active = MPI_Initialized(&begun) == MPI_SUCCESS && MPI_Finalized(&ended) == MPI_SUCCESS && begun && !ended;
+    return norn_world_attach_f(rt, active ? NORN_MPI_INT_(Comm, comm) : 0, config_or_null, world);
 }
 
 #undef NORN_MPI_INT_

@@ -205,30 +205,28 @@ unsafe fn with_manner<R>(
 /// # Safety
 /// As `norn_send`.
 unsafe fn message(
-    world: *mut norn_world,
-    send: bool,
-    memory: *const norn_slice,
+    entry: &Entry,
+    runtime: &home::Kept,
+    (send, memory): (bool, *const norn_slice),
     (peer, key): (i32, i64),
     how: *const norn_task,
     token: *mut norn_token,
-) -> norn_status {
-    guard_world(world, |entry, runtime| {
-        // SAFETY: NULL or readable, which the caller promises.
-        let memory =
-            unsafe { memory.as_ref() }.ok_or_else(|| null(if send { "from" } else { "to" }))?;
-        // SAFETY: passed on from the caller.
-        let declared = unsafe {
-            with_manner(how, |manner| {
-                let world = &entry.world;
-                world.declare_message(runtime, send, memory, peer, key, manner)
-            })
-        }?;
-        if !token.is_null() {
-            // SAFETY: not NULL, and the caller promises it is writable.
-            unsafe { token.write(declared) };
-        }
-        Ok(())
-    })
+) -> Result<()> {
+    // SAFETY: NULL or readable, which the caller promises.
+    let memory =
+        unsafe { memory.as_ref() }.ok_or_else(|| null(if send { "from" } else { "to" }))?;
+    // SAFETY: passed on from the caller.
+    let declared = unsafe {
+        with_manner(how, |manner| {
+            let world = &entry.world;
+            world.declare_message(runtime, send, memory, peer, key, manner)
+        })
+    }?;
+    if !token.is_null() {
+        // SAFETY: not NULL, and the caller promises it is writable.
+        unsafe { token.write(declared) };
+    }
+    Ok(())
 }
 
 /// Declares the sending end of an edge between ranks: when its predecessors are done, `from` is sent to rank `peer`.
@@ -256,8 +254,19 @@ pub unsafe extern "C" fn norn_send(
     how_or_null: *const norn_task,
     token_or_null: *mut norn_token,
 ) -> norn_status {
-    // SAFETY: passed on from the caller.
-    unsafe { message(world, true, from, (peer, key), how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            message(
+                entry,
+                runtime,
+                (true, from),
+                (peer, key),
+                how_or_null,
+                token_or_null,
+            )
+        }
+    })
 }
 
 /// Declares the receiving end of an edge between ranks; see `norn_send`. A datum in `to` is overwritten if all of it is
@@ -276,8 +285,19 @@ pub unsafe extern "C" fn norn_recv(
     how_or_null: *const norn_task,
     token_or_null: *mut norn_token,
 ) -> norn_status {
-    // SAFETY: passed on from the caller.
-    unsafe { message(world, false, to, (peer, key), how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe {
+            message(
+                entry,
+                runtime,
+                (false, to),
+                (peer, key),
+                how_or_null,
+                token_or_null,
+            )
+        }
+    })
 }
 
 /// What a collective is, with the C API's pointers.
@@ -304,41 +324,40 @@ const NOTHING: Arguments = Arguments {
 /// # Safety
 /// As the collective it is for.
 unsafe fn collective(
-    world: *mut norn_world,
+    entry: &Entry,
+    runtime: &home::Kept,
     arguments: &Arguments,
     how: *const norn_task,
     token: *mut norn_token,
-) -> norn_status {
-    guard_world(world, |entry, runtime| {
-        // SAFETY: NULL or an element for each rank, which the caller promises.
-        let counts = |pointer: *const u64, name| match pointer.is_null() {
-            true => Ok(None),
-            false => unsafe { slice(pointer, entry.world.size as u64, name) }.map(Some),
-        };
-        let call = Call {
-            kind: arguments.kind,
-            root: arguments.root,
-            op: arguments.op,
-            // SAFETY: NULL or readable, which the caller promises.
-            from: unsafe { arguments.from.as_ref() },
-            // SAFETY: as above.
-            to: unsafe { arguments.to.as_ref() },
-            counts: counts(arguments.counts, "counts")?,
-            counts_back: counts(arguments.counts_back, "counts")?,
-        };
-        // SAFETY: passed on from the caller.
-        let declared = unsafe {
-            with_manner(how, |manner| {
-                let world = &entry.world;
-                world.declare_collective(runtime, entry.lane, &call, manner)
-            })
-        }?;
-        if !token.is_null() {
-            // SAFETY: not NULL, and the caller promises it is writable.
-            unsafe { token.write(declared) };
-        }
-        Ok(())
-    })
+) -> Result<()> {
+    let counts = |pointer: *const u64, name| match pointer.is_null() {
+        true => Ok(None),
+        // SAFETY: an element for each rank, which the caller promises.
+        false => unsafe { slice(pointer, entry.world.size as u64, name) }.map(Some),
+    };
+    let call = Call {
+        kind: arguments.kind,
+        root: arguments.root,
+        op: arguments.op,
+        // SAFETY: NULL or readable, which the caller promises.
+        from: unsafe { arguments.from.as_ref() },
+        // SAFETY: as above.
+        to: unsafe { arguments.to.as_ref() },
+        counts: counts(arguments.counts, "counts")?,
+        counts_back: counts(arguments.counts_back, "counts")?,
+    };
+    // SAFETY: passed on from the caller.
+    let declared = unsafe {
+        with_manner(how, |manner| {
+            let world = &entry.world;
+            world.declare_collective(runtime, entry.lane, &call, manner)
+        })
+    }?;
+    if !token.is_null() {
+        // SAFETY: not NULL, and the caller promises it is writable.
+        unsafe { token.write(declared) };
+    }
+    Ok(())
 }
 
 /// A barrier as an operation: its token completes when every rank's barrier has been reached by its predecessors.
@@ -356,8 +375,10 @@ pub unsafe extern "C" fn norn_barrier(
     how_or_null: *const norn_task,
     token_or_null: *mut norn_token,
 ) -> norn_status {
-    // SAFETY: passed on from the caller.
-    unsafe { collective(world, &NOTHING, how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe { collective(entry, runtime, &NOTHING, how_or_null, token_or_null) }
+    })
 }
 
 /// Broadcasts `buffer` from rank `root`, where it is read; elsewhere it is written. See `norn_barrier` for the rules.
@@ -378,8 +399,10 @@ pub unsafe extern "C" fn norn_bcast(
         to: buffer,
         ..NOTHING
     };
-    // SAFETY: passed on from the caller.
-    unsafe { collective(world, &arguments, how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
+    })
 }
 
 /// Reduces `from` of all ranks into `to` of rank `root`, element by element. `from_or_null`: NULL on the root: `to` holds its
@@ -405,8 +428,10 @@ pub unsafe extern "C" fn norn_reduce(
         to: to_or_null,
         ..NOTHING
     };
-    // SAFETY: passed on from the caller.
-    unsafe { collective(world, &arguments, how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
+    })
 }
 
 /// Reduces `from` of all ranks into `to` of all ranks. `from_or_null`: NULL: in place, on every rank. See `norn_barrier` for the rules.
@@ -429,8 +454,10 @@ pub unsafe extern "C" fn norn_allreduce(
         to,
         ..NOTHING
     };
-    // SAFETY: passed on from the caller.
-    unsafe { collective(world, &arguments, how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
+    })
 }
 
 /// Gathers `from` of all ranks into `to` of rank `root`, by rank. `counts_or_null`: elements from each rank, read on the root,
@@ -457,8 +484,10 @@ pub unsafe extern "C" fn norn_gather(
         counts: counts_or_null,
         ..NOTHING
     };
-    // SAFETY: passed on from the caller.
-    unsafe { collective(world, &arguments, how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
+    })
 }
 
 /// Scatters `from` of rank `root` over `to` of all ranks, by rank. `counts_or_null`: elements for each rank, read on the root, given
@@ -485,8 +514,10 @@ pub unsafe extern "C" fn norn_scatter(
         counts: counts_or_null,
         ..NOTHING
     };
-    // SAFETY: passed on from the caller.
-    unsafe { collective(world, &arguments, how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
+    })
 }
 
 /// Gathers `from` of all ranks into `to` of all ranks, by rank. `counts_or_null`: elements from each rank, the same on every rank;
@@ -510,8 +541,10 @@ pub unsafe extern "C" fn norn_allgather(
         counts: counts_or_null,
         ..NOTHING
     };
-    // SAFETY: passed on from the caller.
-    unsafe { collective(world, &arguments, how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
+    })
 }
 
 /// Sends the r-th part of `from` to rank r, and receives rank r's into the r-th part of `to`. `send_counts_or_null`,
@@ -538,6 +571,8 @@ pub unsafe extern "C" fn norn_alltoall(
         counts_back: recv_counts_or_null,
         ..NOTHING
     };
-    // SAFETY: passed on from the caller.
-    unsafe { collective(world, &arguments, how_or_null, token_or_null) }
+    guard_world(world, |entry, runtime| {
+        // SAFETY: passed on from the caller.
+        unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
+    })
 }

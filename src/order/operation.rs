@@ -10,6 +10,8 @@
 //!    data; then it arrives again.
 //! 3. Its lowering ends it (`Runtime::finish_operation`) when its effects are visible, from any thread.
 //!
+//! In between, an operation of a device is *issued*: consumers on devices need not wait for its end (`issue`).
+//!
 //! An operation whose predecessor has failed ends as propagated without arriving, unless it `is_owed`: somebody else
 //! (another rank) counts on it, so its lowering gets it and finds the cause with `Graph::doom_of`.
 
@@ -18,7 +20,7 @@ use std::sync::atomic::Ordering;
 
 use super::graph::Graph;
 use super::lane::{Ending, Lane};
-use super::node::{Node, flag, kind};
+use super::node::{BODY_SHARE, Node, flag, kind};
 use super::token::Token;
 use crate::abi::status::{NORN_E_DEADLOCK, norn_status};
 
@@ -51,6 +53,23 @@ pub(crate) trait Operation: Send + Sync {
     /// What a cycle through that order is, and what helps against it.
     fn order_trouble(&self) -> (norn_status, &'static str) {
         (NORN_E_DEADLOCK, "")
+    }
+
+    /// Whether its lowering can make it wait, on the device, for a producer that is issued; see `issue`.
+    fn joins_at_issue(&self) -> bool {
+        false
+    }
+
+    /// A producer that it would wait for is issued. True: it waits for that on the device, and ends as propagated if
+    /// the producer fails and `propagates`. False: it takes no more notes. Does nothing else, as `arrive`.
+    fn note(&self, _producer: Token, _propagates: bool) -> bool {
+        false
+    }
+
+    /// It is about to be cancelled and takes no more notes. False: it has noted a producer that is not complete, and
+    /// cannot be cancelled.
+    fn close_notes(&self, _is_complete: &dyn Fn(Token) -> bool) -> bool {
+        true
     }
 
     /// What it is and what it waits for, for dumps and the watchdog: "send of 8 B to rank 3, key 7: posted".
@@ -110,6 +129,13 @@ impl Graph {
             Outcome::Propagated(cause) => Ending::Propagated(cause),
         };
         node.cause.store(ending.cause(), Ordering::Relaxed);
-        lane.ripple.endings.push((index, ending));
+        // An enqueue body may have left holds and children.
+        self.end_body_with_annex(lane, index, ending.cause());
+        if node.holds.load(Ordering::Acquire) == BODY_SHARE {
+            lane.ripple.endings.push((index, ending));
+        } else {
+            node.set(flag::ENDED);
+            self.drop_holds(lane, index, BODY_SHARE);
+        }
     }
 }

@@ -329,6 +329,12 @@ impl Graph {
             let operation = lane.operation.take();
             let annex = self.annex_of(lane, index)?;
             if let Some(operation) = operation {
+                // A held one may never be let go, and a close must be able to end it at once. A declared token can be
+                // cancelled by who does not see yet what it has become.
+                let late = bound.is_some() || task.flags & NORN_HELD != 0;
+                if operation.joins_at_issue() && !late {
+                    state |= flag::ON_ISSUE;
+                }
                 annex.set_operation(operation);
                 state |= flag::PARTICULAR;
             }

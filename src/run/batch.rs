@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::calls::at_opener;
 use super::runtime::Runtime;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_STATE};
-use crate::abi::types::{norn_access, norn_task, norn_token};
+use crate::abi::types::{NORN_PLACE_MPI, norn_access, norn_task, norn_token};
 use crate::error::{Error, Result};
 use crate::order::lane::Lane;
 use crate::order::node::kind;

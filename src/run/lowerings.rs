@@ -13,6 +13,10 @@
 //! - *Who gives it back* while passes are wanted wakes a sleeping worker, else a thread that waits (`Idlers`).
 //! - *Who makes a lowering want passes* (`hand_over`, `want_pass`) does the same if nobody has the duty.
 //!
+//! *Who has the duty* rests between passes where nothing has come for long. It says so (`resting`) before it asks the
+//! lowerings how long that may be, and whoever makes them want a pass at once looks for it afterwards and unparks it: so
+//! either the want is seen, or the rest is cut short.
+//!
 //! Against a lost offer: a thread enters the list of idlers, or the list of sleeping workers, before it looks a last time
 //! whether the duty is free and passes are wanted, and parks only if not. Both lists are under locks, so an
 //! offerer that finds neither list to hold anybody made its want visible before that last look. (Sequentially
@@ -54,6 +58,12 @@ pub(crate) trait Lowering: Any + Send + Sync {
     /// for tasks.
     fn patience(&self) -> Duration {
         Duration::ZERO
+    }
+
+    /// How long the thread on duty may rest before its next pass, when nothing has come for long. Longer than a moment only
+    /// where `offer_duty` is called when something comes. None: as the share of a core allows that looking may cost.
+    fn pause(&self) -> Option<Duration> {
+        None
     }
 
     /// The thread that alone may make passes, if there is such a one.
@@ -115,6 +125,8 @@ pub(crate) struct Lowerings {
     duty: AtomicBool,
     /// Operations that have arrived and not ended.
     under_way: AtomicUsize,
+    /// The thread that has the duty and rests, and whether there is one.
+    resting: (AtomicBool, Mutex<Option<StdThread>>),
     /// Threads that wait without a slot and would take the duty.
     idlers: Mutex<Vec<StdThread>>,
     /// Hundredths of a core that may go into looking for what is late; 0: not said.
@@ -157,8 +169,27 @@ impl Duty<'_> {
 
     /// How long the thread may sleep; none where passes without a pause are worth their cost.
     pub(crate) fn pause(&self) -> Option<Duration> {
-        let share = || self.runtime.lowerings.idle_share.load(Ordering::Relaxed);
-        self.is_late().then(|| self.budget.pause(share()))
+        self.is_late().then(|| self.pause_now())
+    }
+
+    fn pause_now(&self) -> Duration {
+        let share = self.runtime.lowerings.idle_share.load(Ordering::Relaxed);
+        self.runtime.pause_of_lowerings(self.budget.pause(share))
+    }
+
+    /// Rests as long as no pass is worth its cost, until the deadline at most.
+    pub(crate) fn rest(&self, deadline: Option<Instant>) {
+        if self.pause().is_none() {
+            return;
+        }
+        let (resting, thread) = &self.runtime.lowerings.resting;
+        *thread.lock() = Some(crate::sync::thread::current());
+        resting.store(true, Ordering::SeqCst);
+        // Asked again: what came before this thread could be seen to rest is found now.
+        let until = Instant::now() + self.pause_now();
+        super::wait::park_until(Some(deadline.map_or(until, |deadline| deadline.min(until))));
+        resting.store(false, Ordering::SeqCst);
+        *thread.lock() = None;
     }
 }
 
@@ -296,6 +327,11 @@ impl Runtime {
         begin
     }
 
+    /// An operation that was begun is on its stream, with its completion event behind it.
+    pub(crate) fn issue_operation(&self, node: u32) {
+        self.act(|graph, lane| graph.issue(lane, node));
+    }
+
     /// An operation that was begun has ended.
     pub(crate) fn finish_operation(&self, node: u32, outcome: &Outcome<'_>) {
         self.act(|graph, lane| graph.end_operation(lane, node, outcome));
@@ -338,6 +374,16 @@ impl Runtime {
             patience: self.patience(),
             budget: Budget::default(),
         })
+    }
+
+    /// The shortest pause of those that want passes; `usual`: of those that say none.
+    fn pause_of_lowerings(&self, usual: Duration) -> Duration {
+        let list = self.lowerings.list.read();
+        let wanted = list.iter().filter(|lowering| lowering.wants_pass());
+        wanted
+            .map(|lowering| lowering.pause().unwrap_or(usual))
+            .min()
+            .unwrap_or(usual)
     }
 
     fn patience(&self) -> Duration {
@@ -397,7 +443,16 @@ impl Runtime {
             }
         }
         drop(list);
-        if !anybody || self.lowerings.duty.load(Ordering::SeqCst) {
+        if !anybody {
+            return;
+        }
+        if self.lowerings.duty.load(Ordering::SeqCst) {
+            let (resting, thread) = &self.lowerings.resting;
+            if resting.load(Ordering::SeqCst)
+                && let Some(thread) = &*thread.lock()
+            {
+                thread.unpark();
+            }
             return;
         }
         if self.sleep.sleeping() != 0 {

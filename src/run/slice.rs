@@ -61,6 +61,11 @@ impl Slice {
         self.place.kind == NORN_PLACE_DEVICE
     }
 
+    /// Whether it lies in ordinary host memory, which a device cannot reach by itself.
+    pub(crate) fn is_pageable(&self) -> bool {
+        !self.is_on_device() && self.kind != NORN_MEMORY_PINNED
+    }
+
     /// The access that reading it makes, if it names a datum.
     pub(crate) fn access_as_source(&self) -> Option<norn_access> {
         self.access(NORN_READ)

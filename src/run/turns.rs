@@ -48,6 +48,52 @@ impl Runtime {
         waited
     }
 
+    /// Runs bodies and makes passes for a moment, as a caller that would find in the end that no wake-up was needed: an
+    /// answer from another rank comes in less time than it takes to arrange for one. Whether it is done.
+    pub(crate) fn poll_as_caller(
+        &self,
+        deadline: Option<Instant>,
+        done: &dyn Fn() -> bool,
+    ) -> bool {
+        if !self.callers_run || self.one_thread || self.caller_seat.lock().taken {
+            return false;
+        }
+        let until = Instant::now() + self.settings.spin;
+        if deadline.is_some_and(|deadline| deadline < until) || !self.take_caller_seat() {
+            return false;
+        }
+        let _counted = CountedWait::new(self);
+        self.callers_inside.fetch_add(1, Ordering::SeqCst);
+        let saved = seat::sit(self, 0);
+        let mut duty = self.take_duty();
+        let mut rounds = 0u32;
+        let reached = loop {
+            if done() {
+                break true;
+            }
+            rounds += 1;
+            if self.blocked.any_ready() || (rounds.is_multiple_of(32) && Instant::now() >= until) {
+                break false;
+            }
+            let passed = match &mut duty {
+                Some(duty) => duty.pass(),
+                None => {
+                    duty = self.take_duty();
+                    false
+                }
+            };
+            if !passed && !self.queues.has_work_for(0) {
+                continue;
+            }
+            self.run_one(0);
+        };
+        drop(duty);
+        seat::restore(saved);
+        self.release_caller_seat();
+        self.callers_inside.fetch_sub(1, Ordering::SeqCst);
+        reached
+    }
+
     /// Runs bodies in the callers' slot until done; None when the slot went to a blocked body.
     pub(crate) fn sit_as_caller(
         &self,

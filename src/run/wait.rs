@@ -229,6 +229,9 @@ impl Runtime {
         if body != 0 {
             return self.wait_in_body(body, tokens, timeout_ns, deadline, done);
         }
+        if self.has_lowerings() && self.poll_as_caller(deadline, done) {
+            return Ok(());
+        }
         let waker = Waker::of_this_thread(0);
         self.observe(tokens, &waker);
         plant!("wait.observing");
@@ -322,7 +325,11 @@ impl Runtime {
                 Resumed::Told(slot) => seat::settle_in(self, slot),
                 Resumed::TimedOut(slot) => {
                     seat::settle_in(self, slot);
-                    return if done() { Ok(()) } else { Err(timed_out()) };
+                    return match deadline {
+                        _ if done() => Ok(()),
+                        Some(_) => Err(timed_out()),
+                        None => Err(self.stuck_error()),
+                    };
                 }
             }
         }
@@ -363,8 +370,8 @@ impl Runtime {
             counted: AtomicBool::new(false),
         });
         let observer: Arc<dyn Notify> = waiting.clone();
-        // Unparked after a defect.
-        let _watching = Watching::new(self, false);
+        // Unparked after a defect, and when nothing goes on.
+        let _watching = Watching::new(self, deadline.is_none());
         self.observe(tokens, &observer);
         let refused = self.refuse_await(body, tokens, untimed);
         self.running.fetch_sub(1, Ordering::SeqCst);
@@ -375,6 +382,9 @@ impl Runtime {
             }
             if done() {
                 break Ok(());
+            }
+            if deadline.is_none() && self.sees_that_nothing_comes() && !done() {
+                break Err(self.stuck_error());
             }
             if !park_until(deadline) {
                 break if done() { Ok(()) } else { Err(timed_out()) };
@@ -446,10 +456,7 @@ pub(crate) fn park_on_duty(duty: &mut Option<Duty<'_>>, deadline: Option<Instant
         Some(unwanted) => drop(unwanted),
         None => {
             if let Some(duty) = duty {
-                if let Some(pause) = duty.pause() {
-                    let until = Instant::now() + pause;
-                    park_until(Some(deadline.map_or(until, |deadline| deadline.min(until))));
-                }
+                duty.rest(deadline);
                 duty.pass();
                 return deadline.is_none_or(|deadline| Instant::now() < deadline);
             }

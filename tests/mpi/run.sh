@@ -4,7 +4,7 @@
 #
 #   run.sh BUILD PREFIX    the build tree of norn, and where it was installed
 #
-# ONLY=pattern runs the checks whose name matches; MPIS="openmpi4 mpich5" some
+# ONLY=pattern runs the checks whose name matches, and what they need; MPIS="openmpi4 mpich5" some
 # of the MPIs; FULL=1 adds what needs gigabytes or minutes.
 set -u
 export LC_ALL=C
@@ -38,7 +38,7 @@ ok() { # NAME STATUS: one line; the last of the log only when it failed
 check() {
     local name=$1
     shift
-    case $name in *${ONLY:-}*) ;; *) return 0 ;; esac
+    case $name in *compile* | *${ONLY:-}*) ;; *) return 0 ;; esac
     (
         set -e -o pipefail
         "$@"
@@ -50,7 +50,7 @@ check() {
 each() {
     local name=$1 status line good bad
     shift
-    case $name in *${ONLY:-}*) ;; *) return 0 ;; esac
+    case $name in *compile* | *${ONLY:-}*) ;; *) return 0 ;; esac
     "$@" >"$work/log" 2>&1 </dev/null
     status=$?
     good=$(grep -c '^ok ' "$work/log")
@@ -120,6 +120,58 @@ profiled() { # MPI FAMILY: a profiler in front of MPI sees what the plug-in does
     grep -E '^profiler: [1-9][0-9]+ sends, [1-9][0-9]+ tests$' profile
 }
 
+# --- attaching, and what is said when it cannot be -------------------------
+
+norn="-L $work/lib -Wl,-rpath,$work/lib -lnorn"
+attaching() { # MPI FAMILY: the programs
+    # shellcheck disable=SC2086 # a list of flags
+    compile "$1" "$2" "attach_$1" "$here/attach.c" $norn
+    # shellcheck disable=SC2086
+    compile "$1" "$2" "module_$1.so" "$here/module.c" -shared -fPIC $norn
+    # shellcheck disable=SC2086
+    compile "$1" "$2" "registered_$1" "$here/attach.c" -DREGISTERED "$plugin/plugin.c" $norn
+}
+one() { # MPI WHEN STATUS TEXT...: one rank, as its launcher starts it
+    local name=$1
+    shift
+    mpirun "$name" 1 "./attach_$name" "$@"
+}
+without_plugins() { # a libnorn with no plug-in beside it, nor on the library path
+    mkdir -p bare
+    cp -a lib/libnorn.so* bare/
+    LD_LIBRARY_PATH=$work/bare "$@"
+}
+other_family() { if [ "$1" = openmpi ]; then echo mpich; else echo openmpi; fi; }
+odd_plugin() { # FILE VERSION FAMILY
+    # shellcheck disable=SC2086 # a list of flags
+    cc $strict -shared -fPIC -I "$plugin" -DVERSION="$2" -DFAMILY="\"$3\"" "$here/odd_plugin.c" -o "$1"
+}
+of_another_version() {
+    odd_plugin odd_version.so 99 "$2"
+    NORN_MPI_PLUGIN=$work/odd_version.so one "$1" active NORN_E_VERSION odd_version.so 'version 99'
+}
+of_another_family() {
+    odd_plugin odd_family.so 1 nonesuch
+    NORN_MPI_PLUGIN=$work/odd_family.so one "$1" active NORN_E_UNSUPPORTED odd_family.so '"nonesuch"' "\"$2\""
+}
+no_plugin_at_all() {
+    NORN_MPI_PLUGIN=$work/lib/libnorn.so one "$1" active NORN_E_UNSUPPORTED libnorn.so 'no MPI plug-in of norn'
+    NORN_MPI_PLUGIN=$work/nowhere.so one "$1" active NORN_E_UNSUPPORTED "NORN_MPI_PLUGIN=$work/nowhere.so"
+}
+wrong_launcher() { # the launcher of the other family starts two singletons: both say so
+    local other
+    other=$(awk -v family="$(other_family "$2")" '$2 == family { print $1; exit }' "$work/list")
+    [ -n "$other" ] || { echo "needs an MPI of the other family"; return 1; }
+    mpirun "$other" 2 "./attach_$1" active NORN_E_UNSUPPORTED 'has started 2 processes' 'sees one'
+}
+
+if grep -q norn_world_attach_f "$prefix/include/norn.h"; then
+    # shellcheck disable=SC2086 # lists of flags
+    check "a program without MPI compiles" cc -std=gnu11 $strict -I "$prefix/include" "$here/private.c" -o private $norn -ldl
+    check "without any MPI: attach says so" ./private NORN_E_UNSUPPORTED 'no MPI is loaded'
+else
+    echo "this norn has no worlds: attaching is not tested"
+fi
 while read -r name family; do
     case " ${MPIS:-$name} " in *" $name "*) ;; *) continue ;; esac
     check "$name: the plug-in compiles by hand" by_hand "$name" "$family"
@@ -139,6 +191,25 @@ while read -r name family; do
             bash -c "$(declare -f mpirun); mpis='$mpis'; mpirun $name $ranks ./conformance_$name '$(plugin_of "$family")'"
     done
     check "$name: a profiler sees the calls" profiled "$name" "$family"
+
+    grep -q norn_world_attach_f "$prefix/include/norn.h" || continue
+    check "$name: programs that attach compile" attaching "$name" "$family"
+    [ -x "attach_$name" ] || continue
+    check "$name: attach before MPI_Init" one "$name" before NORN_E_STATE 'call MPI_Init'
+    check "$name: attach after MPI_Finalize" one "$name" after NORN_E_STATE 'has been finalised'
+    check "$name: attach, the plug-in beside libnorn" one "$name" active NORN_OK
+    check "$name: attach, two ranks" mpirun "$name" 2 "./attach_$name" active NORN_OK
+    check "$name: attach without a launcher" "./attach_$name" active NORN_OK
+    check "$name: attach, the plug-in named" without_plugins env NORN_MPI_PLUGIN="$(plugin_of "$family")" \
+        "./attach_$name" active NORN_OK
+    check "$name: attach, the plug-in linked in" without_plugins "./registered_$name" active NORN_OK
+    check "$name: attach, an MPI that a module brought in" ./private "./module_$name.so"
+    check "$name: no plug-in for it" without_plugins "./attach_$name" active NORN_E_UNSUPPORTED \
+        "libnorn_mpi_$family.so" "$work/bare/" NORN_MPI_PLUGIN
+    check "$name: a plug-in of another version" of_another_version "$name" "$family"
+    check "$name: a plug-in of another family" of_another_family "$name" "$family"
+    check "$name: a file that is no plug-in" no_plugin_at_all "$name" "$family"
+    check "$name: started by the launcher of another MPI" wrong_launcher "$name" "$family"
 done <list
 
 echo "mpi: $passed passed, $failed failed"

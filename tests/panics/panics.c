@@ -242,6 +242,41 @@ static norn_status call_norn_group_open(void) {
     norn_token done;
     return norn_group_open(rt, "g", (norn_group){0}, &group, &done);
 }
+static norn_status call_norn_device_open(void) {
+    norn_place place;
+    return norn_device_open(rt, NULL, &place);
+}
+static norn_status call_norn_device_get(void) {
+    norn_device_info info = NORN_DEVICE_INFO_INIT;
+    return norn_device_get(rt, norn_place_of(NORN_PLACE_DEVICE, 0), &info);
+}
+static norn_status call_norn_copy(void) {
+    norn_slice from = norn_slice_at(memory, NORN_BYTE, 8), to = norn_slice_at(memory + 8, NORN_BYTE, 8);
+    return norn_copy(rt, &from, &to, NULL, NULL);
+}
+static norn_status call_norn_fill(void) {
+    norn_slice to = norn_slice_at(memory, NORN_BYTE, 8);
+    return norn_fill(rt, &to, "x", NULL, NULL);
+}
+static norn_status call_norn_stream_record(void) {
+    norn_token token;
+    return norn_stream_record(rt, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, &token);
+}
+static norn_status call_norn_stream_wait(void) {
+    return norn_stream_wait(rt, (norn_token){0}, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, FOREVER);
+}
+static norn_status call_norn_module_load(void) {
+    norn_module module;
+    return norn_module_load(rt, norn_place_of(NORN_PLACE_DEVICE, 0), "x", 1, NULL, &module);
+}
+static norn_status call_norn_kernel_get(void) {
+    norn_kernel kernel;
+    return norn_kernel_get(rt, (norn_module){0}, "k", &kernel);
+}
+static norn_status call_norn_launch(void) {
+    norn_launch_desc launch = NORN_LAUNCH_INIT;
+    return norn_launch(rt, &launch, NULL, NULL);
+}
 static norn_status call_norn_group_close(void) { return norn_group_close(rt, it.group); }
 static norn_status call_norn_version(void) { return norn_version(NULL, NULL, NULL); }
 static norn_status call_norn_status_name(void) {
@@ -271,6 +306,58 @@ static norn_status call_norn_intern(void) {
     return norn_intern(rt, "name", &name);
 }
 static norn_status call_norn_mpi_register(void) { return norn_mpi_register(NULL); }
+static norn_status call_norn_world_attach_f(void) {
+    norn_world *world;
+    return norn_world_attach_f(rt, 0, NULL, &world);
+}
+static norn_status call_norn_world_get(void) {
+    norn_world_info info = NORN_WORLD_INFO_INIT;
+    return norn_world_get(NULL, &info);
+}
+static norn_status call_norn_world_flush(void) { return norn_world_flush(NULL, 0); }
+static norn_status call_norn_world_fail(void) { return norn_world_fail(NULL, 1, "text"); }
+static norn_status call_norn_world_detach(void) { return norn_world_detach(NULL, 0); }
+static norn_status call_norn_world_lane(void) {
+    norn_world *lane;
+    return norn_world_lane(NULL, &lane);
+}
+static norn_status call_norn_send(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_send(NULL, &slice, 0, 0, NULL, NULL);
+}
+static norn_status call_norn_recv(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_recv(NULL, &slice, 0, 0, NULL, NULL);
+}
+static norn_status call_norn_barrier(void) { return norn_barrier(NULL, NULL, NULL); }
+static norn_status call_norn_bcast(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_bcast(NULL, &slice, 0, NULL, NULL);
+}
+static norn_status call_norn_reduce(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_reduce(NULL, &slice, &slice, NORN_SUM, 0, NULL, NULL);
+}
+static norn_status call_norn_allreduce(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_allreduce(NULL, &slice, &slice, NORN_SUM, NULL, NULL);
+}
+static norn_status call_norn_gather(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_gather(NULL, &slice, &slice, NULL, 0, NULL, NULL);
+}
+static norn_status call_norn_scatter(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_scatter(NULL, &slice, &slice, NULL, 0, NULL, NULL);
+}
+static norn_status call_norn_allgather(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_allgather(NULL, &slice, &slice, NULL, NULL, NULL);
+}
+static norn_status call_norn_alltoall(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_alltoall(NULL, &slice, NULL, &slice, NULL, NULL, NULL);
+}
 static norn_status call_norn_submit(void) {
     norn_task task = task_of(body_nothing, NULL);
     return norn_submit(rt, &task, NULL);
@@ -340,6 +427,31 @@ static const function functions[] = {
     F(norn_self_release, POISONS),    F(norn_start, POISONS),       F(norn_stats, POISONS),
     F(norn_status_name, HARMLESS),    F(norn_submit, POISONS),      F(norn_submit_many, POISONS),
     F(norn_test, POISONS),            F(norn_unhold, POISONS),      F(norn_version, HARMLESS),
+    F(norn_world_attach_f, POISONS),
+    F(norn_world_get, HARMLESS),
+    F(norn_world_flush, HARMLESS),
+    F(norn_world_fail, HARMLESS),
+    F(norn_world_detach, HARMLESS),
+    F(norn_world_lane, HARMLESS),
+    F(norn_send, HARMLESS),
+    F(norn_recv, HARMLESS),
+    F(norn_barrier, HARMLESS),
+    F(norn_bcast, HARMLESS),
+    F(norn_reduce, HARMLESS),
+    F(norn_allreduce, HARMLESS),
+    F(norn_gather, HARMLESS),
+    F(norn_scatter, HARMLESS),
+    F(norn_allgather, HARMLESS),
+    F(norn_alltoall, HARMLESS),
+    F(norn_copy, POISONS),
+    F(norn_device_get, POISONS),
+    F(norn_device_open, POISONS),
+    F(norn_fill, POISONS),
+    F(norn_kernel_get, POISONS),
+    F(norn_launch, POISONS),
+    F(norn_module_load, POISONS),
+    F(norn_stream_record, POISONS),
+    F(norn_stream_wait, POISONS),
 };
 
 static int32_t body_holds(norn_self *self, void *arg) {

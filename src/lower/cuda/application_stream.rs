@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use super::operation::{DeviceOperation, Work};
+use super::operation::Work;
 use super::{Cuda, check_stream};
 use crate::abi::types::{norn_place, norn_task, norn_token};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ impl Cuda {
         });
         drop(under_way);
         let event = recorded.map_err(Error::from)?;
-        let operation = DeviceOperation::new(&self.inbox, &device, Work::Recorded(event), stream);
+        let operation = self.operation(&device, Work::Recorded(event), stream, false);
         runtime.submit_operation(&no_wishes(), &[], &[], operation)
     }
 
@@ -50,7 +50,7 @@ impl Cuda {
         if runtime.test(token)? {
             return runtime.wait(token, 0);
         }
-        let operation = DeviceOperation::new(&self.inbox, &device, Work::Wait, stream);
+        let operation = self.operation(&device, Work::Wait, stream, true);
         let waits = runtime.submit_operation(&no_wishes(), &[], &[token], operation)?;
         runtime.wait(waits, timeout_ns)
     }

@@ -7,7 +7,7 @@ use super::Cuda;
 use super::copy::{CopyPlan, FillPlan};
 use super::device::Device;
 use super::kernel::{Kernel, Launch, Module};
-use super::operation::{DeviceOperation, Work};
+use super::operation::Work;
 use crate::abi::device_types::*;
 use crate::abi::slice::norn_slice;
 use crate::abi::status::NORN_E_INVALID;
@@ -76,8 +76,10 @@ impl Cuda {
         accesses: &[norn_access],
         device: &Arc<Device>,
         work: Work,
+        joins: bool,
     ) -> Result<norn_token> {
-        let operation = DeviceOperation::new(&self.inbox, device, work, how.task.stream as usize);
+        let stream = how.task.stream as usize;
+        let operation = self.operation(device, work, stream, joins);
         runtime.submit_operation(&how.task, accesses, how.after, operation)
     }
 
@@ -167,7 +169,7 @@ impl Cuda {
         let mut accesses = how.accesses.to_vec();
         // SAFETY: passed on from the caller.
         let launch = unsafe { Launch::new(runtime, &kernel, desc, arguments, &mut accesses) }?;
-        self.submit(runtime, how, &accesses, &device, Work::Launch(launch))
+        self.submit(runtime, how, &accesses, &device, Work::Launch(launch), true)
     }
 
     /// `norn_device_get`.
@@ -210,7 +212,9 @@ pub(crate) fn copy(
         Some(device) => Ok(device),
         None => cuda.only_device("place"),
     })?;
-    cuda.submit(runtime, how, &accesses, &device, Work::Copy(plan))
+    // The driver makes the host wait for a copy of pageable memory, and for what is before it on the stream.
+    let joins = !from.is_pageable() && !to.is_pageable();
+    cuda.submit(runtime, how, &accesses, &device, Work::Copy(plan), joins)
 }
 
 /// `norn_fill`. `element`: where one element is.
@@ -245,5 +249,5 @@ pub(crate) unsafe fn fill(
         ));
     };
     let device = cuda.device_for(&how.task, || Ok(target))?;
-    cuda.submit(runtime, how, &accesses, &device, Work::Fill(plan))
+    cuda.submit(runtime, how, &accesses, &device, Work::Fill(plan), true)
 }

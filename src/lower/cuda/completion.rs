@@ -11,6 +11,7 @@ use super::queues::{DeviceQueues, Discipline, InFlight};
 use super::{Cuda, UnderWay};
 use crate::abi::status::NORN_E_DEVICE;
 use crate::order::body::Begin;
+use crate::order::node::flag;
 use crate::order::operation::Outcome;
 use crate::run::runtime::Runtime;
 
@@ -21,7 +22,8 @@ impl Cuda {
             return false;
         }
         let mut guard = self.under_way.lock();
-        let mut completed = Vec::new();
+        let mut completed = core::mem::take(&mut guard.early);
+        let before = completed.len();
         for index in 0..guard.devices.len() {
             if guard.devices[index].under_way == 0 {
                 continue;
@@ -32,12 +34,12 @@ impl Cuda {
                 return true;
             }
         }
-        if completed.is_empty() {
-            return false;
-        }
+        let found = completed.len() > before;
         self.end_completed(runtime, &mut guard, &mut completed);
-        guard.since = Instant::now();
-        true
+        if found {
+            guard.since = Instant::now();
+        }
+        found
     }
 
     /// Takes what has completed off the streams of one device.
@@ -99,23 +101,29 @@ impl Cuda {
         guard: &mut MutexGuard<'_, UnderWay>,
         completed: &mut Vec<InFlight>,
     ) {
-        self.count.fetch_sub(completed.len(), Ordering::SeqCst);
-        MutexGuard::unlocked(guard, || {
-            for done in completed.drain(..) {
-                match &done.failed {
-                    None => runtime.finish_operation(done.node, &Outcome::Success),
-                    Some(failed) => {
-                        let outcome = Outcome::Failed {
-                            status: failed.status,
-                            code: failed.code,
-                            operation: failed.call,
-                            text: &failed.text,
-                        };
-                        runtime.finish_operation(done.node, &outcome);
-                    }
-                }
+        for done in completed.iter() {
+            guard.flights.remove(&done.token.0);
+        }
+        // Whoever sees an operation complete sees complete what it followed: those come first, and if the host has
+        // not found one of them yet, the operation waits for the next look.
+        let graph = runtime.graph();
+        let mut left = core::mem::take(completed);
+        while !left.is_empty() {
+            let (free, kept): (Vec<InFlight>, Vec<InFlight>) = left
+                .into_iter()
+                .partition(|done| done.operation.is_free(graph));
+            left = kept;
+            if free.is_empty() {
+                break;
             }
-        });
+            self.count.fetch_sub(free.len(), Ordering::SeqCst);
+            MutexGuard::unlocked(guard, || {
+                for done in free {
+                    end(runtime, &done);
+                }
+            });
+        }
+        guard.early.append(&mut left);
     }
 
     /// The device has met a fault: everything under way on it fails, and what waits for it. `first`: the operation in
@@ -131,7 +139,17 @@ impl Cuda {
         let queues = &mut guard.devices[index];
         queues.device.end_by(fault);
         let number = queues.device.number;
-        let (in_flight, waiting) = queues.take_all();
+        let (mut in_flight, waiting) = queues.take_all();
+        // Those on other devices that have followed these end when they are found complete.
+        let (early, others) = core::mem::take(&mut guard.early)
+            .into_iter()
+            .partition(|done: &InFlight| done.operation.device.number == number);
+        guard.early = others;
+        let early: Vec<InFlight> = early;
+        in_flight.extend(early);
+        for done in &in_flight {
+            guard.flights.remove(&done.token.0);
+        }
         self.count
             .fetch_sub(in_flight.len() + waiting.len(), Ordering::SeqCst);
         MutexGuard::unlocked(guard, || {
@@ -216,4 +234,25 @@ impl Cuda {
             self.asleep.store(true, Ordering::SeqCst);
         }
     }
+}
+
+/// Ends an operation whose work has completed.
+fn end(runtime: &Runtime, done: &InFlight) {
+    if let Some(failed) = &done.failed {
+        let outcome = Outcome::Failed {
+            status: failed.status,
+            code: failed.code,
+            operation: failed.call,
+            text: &failed.text,
+        };
+        return runtime.finish_operation(done.node, &outcome);
+    }
+    let graph = runtime.graph();
+    let always = graph.nodes.get(done.node).has(flag::RUN_ALWAYS);
+    let outcome = match done.operation.cause_in_notes(graph) {
+        0 => Outcome::Success,
+        _ if always => Outcome::Success,
+        cause => Outcome::Propagated(cause),
+    };
+    runtime.finish_operation(done.node, &outcome);
 }

@@ -132,16 +132,24 @@ impl CopyPlan {
             }
             return Ok(());
         }
-        // SAFETY: plain data, for which zero is valid; what is not unified is not read.
-        let mut copy: CUDA_MEMCPY2D = unsafe { core::mem::zeroed() };
-        copy.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_UNIFIED;
-        copy.srcDevice = from;
-        copy.srcPitch = self.from_pitch as usize;
-        copy.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_UNIFIED;
-        copy.dstDevice = to;
-        copy.dstPitch = self.to_pitch as usize;
-        copy.WidthInBytes = self.width as usize;
-        copy.Height = self.rows as usize;
+        let copy = CUDA_MEMCPY2D {
+            srcXInBytes: 0,
+            srcY: 0,
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            srcHost: core::ptr::null(),
+            srcDevice: from,
+            srcArray: core::ptr::null_mut(),
+            srcPitch: self.from_pitch as usize,
+            dstXInBytes: 0,
+            dstY: 0,
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            dstHost: core::ptr::null_mut(),
+            dstDevice: to,
+            dstArray: core::ptr::null_mut(),
+            dstPitch: self.to_pitch as usize,
+            WidthInBytes: self.width as usize,
+            Height: self.rows as usize,
+        };
         // SAFETY: the description is read in the call; the memory is the caller's promise.
         unsafe { driver.copy_2d(&copy, stream) }
     }

@@ -16,8 +16,11 @@
 //!   `norn_device_open` add a device beside it. It is not held while the graph is changed or a body runs: both may come
 //!   back here.
 //! - Every thread has the right context current while it calls the driver, and its own back afterwards (`context`).
+//! - A producer on a device satisfies a consumer on one as soon as it is issued (`order::issue`). The consumer's stream
+//!   waits for the producer's event, unless that is on the same stream, or older than the newest event of its stream that
+//!   this one has waited for. A consumer whose producer is the newest work on its stream is put behind it there.
 //! - The host learns of completions by looking, at the oldest event of each stream only; when nothing has come for a while
-//!   it asks for a host function on each busy stream and looks no more until one has rung (`bell`).
+//!   it asks for a host function on each busy stream and rests until one has rung (`bell`).
 //! - A fault of the device (any answer of an event but "not ready") ends it: everything on it and everything that comes
 //!   later fails with the record of that fault.
 //!
@@ -58,12 +61,13 @@ use self::device::Device;
 use self::driver::{Driver, PER_THREAD_STREAM};
 use self::kernel::{Kernel, Module};
 use self::memory::Ceiling;
-use self::operation::{DeviceOperation, Inbox, Work};
-use self::queues::{DeviceQueues, Discipline};
+use self::operation::{Arrived, DeviceOperation, Inbox, Work};
+use self::queues::{DeviceQueues, Discipline, Flight, InFlight};
 use crate::abi::device_types::norn_device_config;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
+use crate::order::failure::SpreadMap;
 use crate::order::memory::{HostMemory, Memory};
 use crate::order::operation::Operation;
 use crate::run::config::Mode;
@@ -73,6 +77,11 @@ use crate::run::runtime::Runtime;
 /// How long completions are looked for before the bell is hung up. A host function costs the stream 5 us and tells of a
 /// completion some 10 us later than a look does, so for shorter work looking is better.
 const PATIENCE: Duration = Duration::from_micros(50);
+
+/// How often completions are looked for after that, where a host function cannot tell of all of them.
+const GLANCE: Duration = Duration::from_micros(100);
+/// How often the devices are looked after while the bell hangs: after a fault no host function is called any more.
+const ROUND: Duration = Duration::from_millis(20);
 
 /// See the module's text.
 pub(crate) struct Cuda {
@@ -91,13 +100,19 @@ pub(crate) struct Cuda {
     under_way: Mutex<UnderWay>,
     /// Operations on devices. Written by the thread that makes passes.
     count: AtomicUsize,
-    /// Nothing is looked for until the bell rings.
+    /// The bell rings when anything completes.
     asleep: AtomicBool,
 }
 
 /// What the thread that makes passes works with.
 struct UnderWay {
     devices: Vec<DeviceQueues>,
+    /// Every operation that is on a stream with an event behind it, by its token.
+    flights: SpreadMap<u64, Flight>,
+    /// Operations that end without having been on a stream, as soon as what they have noted has ended.
+    doomed: Vec<Arrived>,
+    /// Operations that have completed before the host has seen it of what they have noted.
+    early: Vec<InFlight>,
     /// When something last went on.
     since: Instant,
 }
@@ -136,6 +151,9 @@ impl Cuda {
             bell: Bell::new(runtime),
             under_way: Mutex::new(UnderWay {
                 devices: Vec::new(),
+                flights: SpreadMap::default(),
+                doomed: Vec::new(),
+                early: Vec::new(),
                 since: Instant::now(),
             }),
             count: AtomicUsize::new(0),
@@ -273,6 +291,18 @@ impl Cuda {
         })
     }
 
+    /// An operation of a device. `joins`: producers that are issued are enough for it, where the mode has streams to wait.
+    fn operation(
+        &self,
+        device: &Arc<Device>,
+        work: Work,
+        stream: usize,
+        joins: bool,
+    ) -> Arc<DeviceOperation> {
+        let joins = joins && self.discipline == Discipline::Leased;
+        DeviceOperation::new(&self.inbox, device, work, stream, joins)
+    }
+
     /// Operations that are on devices or wait for a stream.
     fn has_any_under_way(&self) -> bool {
         self.count.load(Ordering::SeqCst) != 0
@@ -310,9 +340,7 @@ impl Lowering for Cuda {
     }
 
     fn wants_pass(&self) -> bool {
-        self.inbox.has(self.runtime.runs_bodies_here())
-            || (self.has_any_under_way()
-                && (!self.asleep.load(Ordering::SeqCst) || self.bell.is_rung()))
+        self.inbox.has(self.runtime.runs_bodies_here()) || self.has_any_under_way()
     }
 
     fn wants_worker(&self) -> bool {
@@ -321,6 +349,18 @@ impl Lowering for Cuda {
 
     fn patience(&self) -> Duration {
         self.patience
+    }
+
+    fn pause(&self) -> Option<Duration> {
+        Some(
+            if self.bell.is_rung() || self.inbox.has(self.runtime.runs_bodies_here()) {
+                Duration::ZERO
+            } else if self.asleep.load(Ordering::SeqCst) {
+                ROUND
+            } else {
+                GLANCE
+            },
+        )
     }
 
     fn check_place(&self, place: norn_place) -> Option<Result<()>> {
@@ -341,12 +381,8 @@ impl Lowering for Cuda {
         let operation = check_stream(task.stream as usize)
             .and_then(|()| self.device_for(task, || self.only_device("task.place")))
             .map(|device| {
-                DeviceOperation::new(
-                    &self.inbox,
-                    &device,
-                    Work::Enqueue(body),
-                    task.stream as usize,
-                ) as Arc<dyn Operation>
+                self.operation(&device, Work::Enqueue(body), task.stream as usize, true)
+                    as Arc<dyn Operation>
             });
         Some(operation)
     }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use super::copy::{CopyPlan, FillPlan};
 use super::device::Device;
 use super::event::Event;
 use super::kernel::Launch;
+use crate::order::graph::Graph;
 use crate::order::operation::Operation;
+use crate::order::token::Token;
 use crate::run::enqueue::EnqueueBody;
 
 /// What is queued on a stream.
@@ -57,7 +60,26 @@ pub(crate) struct DeviceOperation {
     pub(crate) work: Work,
     /// Stream of the application's that it is pinned to, 0: a leased one.
     pub(crate) stream: usize,
+    /// Its stream can wait for producers that are issued.
+    joins: bool,
+    notes: Mutex<Notes>,
     stage: AtomicU8,
+}
+
+/// A producer that satisfied the operation when it was issued.
+#[derive(Clone, Copy)]
+pub(crate) struct Note {
+    pub(crate) producer: Token,
+    /// Its failure fails the operation.
+    pub(crate) propagates: bool,
+}
+
+/// See `order::issue`.
+#[derive(Default)]
+struct Notes {
+    list: SmallVec<[Note; 4]>,
+    /// It takes no more: it is being cancelled.
+    closed: bool,
 }
 
 impl DeviceOperation {
@@ -66,14 +88,41 @@ impl DeviceOperation {
         device: &Arc<Device>,
         work: Work,
         stream: usize,
+        joins: bool,
     ) -> Arc<Self> {
         Arc::new(Self {
             inbox: inbox.clone(),
             device: device.clone(),
             work,
             stream,
+            joins,
+            notes: Mutex::default(),
             stage: AtomicU8::new(Stage::Submitted as u8),
         })
+    }
+
+    /// The producers it has noted. Complete once it has arrived.
+    pub(crate) fn notes(&self) -> SmallVec<[Note; 4]> {
+        self.notes.lock().list.clone()
+    }
+
+    /// Whether all it has noted have ended.
+    pub(crate) fn is_free(&self, graph: &Graph) -> bool {
+        let notes = self.notes.lock();
+        notes
+            .list
+            .iter()
+            .all(|note| graph.is_complete(note.producer))
+    }
+
+    /// The failure of a noted producer that fails it too, 0 if there is none so far.
+    pub(crate) fn cause_in_notes(&self, graph: &Graph) -> u32 {
+        let notes = self.notes.lock();
+        let propagating = notes.list.iter().filter(|note| note.propagates);
+        propagating
+            .map(|note| graph.cause_of_complete(note.producer))
+            .find(|cause| *cause != 0)
+            .unwrap_or(0)
     }
 
     pub(crate) fn set_stage(&self, stage: Stage) {
@@ -97,6 +146,32 @@ impl Operation for DeviceOperation {
 
     fn cancelled(self: Arc<Self>, _cause: u32) {
         // Nobody outside counts on it. One that has arrived is found cancelled when it is begun.
+    }
+
+    /// What it would follow may still be under way: its lowering waits for that before it ends it.
+    fn is_owed(&self) -> bool {
+        !self.notes.lock().list.is_empty()
+    }
+
+    fn joins_at_issue(&self) -> bool {
+        self.joins
+    }
+
+    fn note(&self, producer: Token, propagates: bool) -> bool {
+        let mut notes = self.notes.lock();
+        if !notes.closed {
+            notes.list.push(Note {
+                producer,
+                propagates,
+            });
+        }
+        !notes.closed
+    }
+
+    fn close_notes(&self, is_complete: &dyn Fn(Token) -> bool) -> bool {
+        let mut notes = self.notes.lock();
+        notes.closed |= notes.list.iter().all(|note| is_complete(note.producer));
+        notes.closed
     }
 
     fn describe(&self) -> String {

@@ -15,7 +15,11 @@ use super::device::Device;
 use super::driver::{LEGACY_STREAM, Refused};
 use super::event::{Event, EventPool};
 use super::operation::{Arrived, DeviceOperation};
+use crate::order::failure::SpreadMap;
 use crate::order::token::Token;
+
+/// Operations behind each other on a leased stream. More than the driver can queue would block in it.
+const DEEPEST: usize = 128;
 
 /// CU_STREAM_NON_BLOCKING.
 const NON_BLOCKING: u32 = 1;
@@ -42,6 +46,16 @@ pub(crate) struct InFlight {
     pub(crate) failed: Option<Failed>,
 }
 
+/// Where an operation is that has an event behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct Flight {
+    pub(crate) device: usize,
+    /// Its stream; none for work that the application queued itself.
+    pub(crate) stream: Option<usize>,
+    pub(crate) position: u64,
+    pub(crate) event: Event,
+}
+
 /// A stream, of the pool or of the application's.
 pub(crate) struct Stream {
     raw: CUstream,
@@ -53,6 +67,8 @@ pub(crate) struct Stream {
     pub(crate) issued: u64,
     /// Position behind which a host function waits, 0 if none does.
     pub(crate) armed: u64,
+    /// For each device and stream, the newest position that this stream has waited for.
+    waited: SpreadMap<u64, u64>,
 }
 
 // SAFETY: the driver lets any thread use a stream; the pointer is only handed to it.
@@ -66,11 +82,25 @@ impl Stream {
             in_flight: VecDeque::new(),
             issued: 0,
             armed: 0,
+            waited: SpreadMap::default(),
         }
     }
 
     pub(crate) fn raw(&self) -> CUstream {
         self.raw
+    }
+
+    /// Whether the stream must be made to wait for `flight`, which is not on it: it has waited for nothing as new
+    /// there. From now on it has.
+    pub(crate) fn must_wait_for(&mut self, flight: &Flight) -> bool {
+        let Some(stream) = flight.stream else {
+            return true;
+        };
+        let key = (flight.device as u64) << 32 | stream as u64;
+        let newest = self.waited.entry(key).or_default();
+        let must = *newest < flight.position;
+        *newest = (*newest).max(flight.position);
+        must
     }
 }
 
@@ -207,7 +237,10 @@ impl DeviceQueues {
         let stream = Stream::new(raw as CUstream, true);
         match self.vacant.pop() {
             Some(vacant) => {
+                // Positions go on: others may have waited for some of the entry's former stream.
+                let issued = self.streams[vacant].issued;
                 self.streams[vacant] = stream;
+                self.streams[vacant].issued = issued;
                 vacant
             }
             None => {
@@ -215,6 +248,14 @@ impl DeviceQueues {
                 self.streams.len() - 1
             }
         }
+    }
+
+    /// Whether what is put on a stream next would be right behind `flight`.
+    pub(crate) fn is_behind(&self, flight: &Flight) -> Option<usize> {
+        let stream = flight.stream?;
+        let entry = &self.streams[stream];
+        let newest = entry.issued == flight.position && !entry.foreign;
+        (newest && entry.in_flight.len() < DEEPEST).then_some(stream)
     }
 
     /// Something was put on a stream.

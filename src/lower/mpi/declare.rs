@@ -137,7 +137,12 @@ impl World {
             )));
         }
         let (collective, accesses) = self.collective_of(runtime, lane, call, manner)?;
-        self.submit(runtime, What::Collective(collective), &accesses, manner)
+        self.submit(
+            runtime,
+            What::Collective(Box::new(collective)),
+            &accesses,
+            manner,
+        )
     }
 
     fn submit(
@@ -156,6 +161,7 @@ impl World {
         match runtime.submit_operation(&how, accesses, manner.after, exchange.clone()) {
             Ok(token) => {
                 exchange.set_token(token.into());
+                self.post_at_once(runtime);
                 Ok(token)
             }
             Err(error) => {

@@ -56,7 +56,7 @@ pub(crate) struct Message {
 
 pub(crate) enum What {
     Message(Message),
-    Collective(Collective),
+    Collective(Box<Collective>),
 }
 
 /// See the module's text.

@@ -31,12 +31,12 @@ struct Checker {
 Checker &checker() {
     static Checker *const all = [] {
         Checker *made = new Checker;
-        const char *what = getenv("NORN_STANDIN_ON_VIOLATION");
+        const char *what = getenv("STANDIN_ON_VIOLATION");
         if (what != nullptr && strcmp(what, "exit") == 0) made->on_violation = STANDIN_EXIT;
         if (what != nullptr && strcmp(what, "count") == 0) made->on_violation = STANDIN_COUNT;
-        const char *leases = getenv("NORN_STANDIN_LEASES");
+        const char *leases = getenv("STANDIN_LEASES");
         made->leases = leases != nullptr && *leases == '1';
-        const char *allowed = getenv("NORN_STANDIN_ALLOW");
+        const char *allowed = getenv("STANDIN_ALLOW");
         for (const char *at = allowed; at != nullptr && *at != '\0';) {
             const size_t length = strcspn(at, ",");
             made->allowed.insert(std::string(at, length));
@@ -195,16 +195,19 @@ void record_uses(const Ref<Operation> &operation, const std::vector<Use> &uses) 
     }
 }
 
-bool stream_is_seen_idle(const Stream &stream) {
+static bool seen_up_to(const Stream &stream, uint64_t number) {
     const Clock &seen = state().seen;
-    const uint64_t last = stream.clock.size() > stream.timeline ? stream.clock[stream.timeline] : 0;
-    return last <= (stream.timeline < seen.size() ? seen[stream.timeline] : 0);
+    return number <= (stream.timeline < seen.size() ? seen[stream.timeline] : 0);
+}
+
+bool stream_is_seen_idle(const Stream &stream) {
+    return seen_up_to(stream, stream.clock.size() > stream.timeline ? stream.clock[stream.timeline] : 0);
 }
 
 void expect_lease(Stream &stream, const char *call) {
     if (!checker().leases || !stream.recorded || stream.exempt || stream.legacy || stream.hidden) return;
     stream.recorded = false;
-    if (!stream_is_seen_idle(stream))
+    if (!seen_up_to(stream, stream.last_work))
         violation("stream-busy", call, "%s was taken again before its last work was seen complete", describe(stream).c_str());
 }
 

@@ -1,7 +1,7 @@
 // Copies between host, devices and peers, in one, two and three dimensions.
 //
 // Pageable host memory: by the documentation a copy from it has taken the bytes when the call returns, and a copy to it
-// is complete then; the call may wait for the stream. So it does here, unless NORN_STANDIN_PAGEABLE=asynchronous asks
+// is complete then; the call may wait for the stream. So it does here, unless STANDIN_PAGEABLE=asynchronous asks
 // for what programs should not rely on not happening.
 //
 // SPDX-License-Identifier: Apache-2.0 OR MIT

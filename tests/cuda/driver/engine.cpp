@@ -224,6 +224,7 @@ Ref<Operation> enqueue(Call &call, const Ref<Stream> &stream, const std::vector<
     stream->clock = operation->after;
     stream->gates = operation->gates;
     stream->tail = operation;
+    if (!shows) stream->last_work = operation->number;
     ++pending;
     for (const Ref<Operation> &other : before) other->next.push_back(operation);
     if (operation->waiting == 0) {

@@ -44,7 +44,7 @@ void map_window(Device &device) {
     void *window = mmap(nullptr, device.span, PROT_NONE, flags, -1, 0);
     void *shadow = mmap(nullptr, device.span, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (window == MAP_FAILED || shadow == MAP_FAILED) {
-        perror("standin: cannot reserve addresses for a device (NORN_STANDIN_MEMORY)");
+        perror("standin: cannot reserve addresses for a device (STANDIN_MEMORY)");
         abort();
     }
     device.window = reinterpret_cast<uint64_t>(window);

@@ -9,7 +9,7 @@
 set -u
 export LC_ALL=C
 build=$(cd "${1:?build tree}" && pwd)
-for variable in $(compgen -e | grep -E '^(NORN_STANDIN_|CUDA_VISIBLE_DEVICES)'); do unset "$variable"; done
+for variable in $(compgen -e | grep -E '^(STANDIN_|CUDA_VISIBLE_DEVICES)'); do unset "$variable"; done
 [ -n "${REAL:-}" ] || export LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 passed=0
 failed=0
@@ -26,7 +26,7 @@ for program in "$build"/tests/*; do
             settings=$("$program" settings "$name")
             title="${program##*/}: $name${SEEDS:+ (seed $seed)}"
             # shellcheck disable=SC2086 # several assignments
-            timeout 60 env NORN_STANDIN_SEED="$seed" $settings "$program" "$name" >"$log" 2>&1 </dev/null
+            timeout 60 env STANDIN_SEED="$seed" $settings "$program" "$name" >"$log" 2>&1 </dev/null
             status=$?
             if [ "$status" -eq 77 ]; then
                 skipped=$((skipped + 1))
@@ -41,6 +41,6 @@ for program in "$build"/tests/*; do
         done
     done
 done
-[ "$skipped" -eq 0 ] || echo "# $skipped left out: they hold for the stand-in alone"
+[ "$skipped" -eq 0 ] || echo "# $skipped left out: not for this driver or this build"
 echo "standin: $passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -26,7 +26,7 @@ uint64_t number_from(const char *name, uint64_t otherwise, uint64_t most) {
     return value;
 }
 
-// NORN_STANDIN_FAIL=symbol:nth:code,... where nth may be 1/N: each call with that chance; symbol * is any.
+// STANDIN_FAIL=symbol:nth:code,... where nth may be 1/N: each call with that chance; symbol * is any.
 std::vector<PlannedFailure> failures_from(const char *name) {
     std::vector<PlannedFailure> failures;
     const char *text = getenv(name);
@@ -83,17 +83,17 @@ std::vector<int> visible_from(int devices) {
 
 Settings read_settings() {
     Settings s;
-    s.seed = number_from("NORN_STANDIN_SEED", 1, UINT64_MAX);
-    s.delay_ns = static_cast<int64_t>(number_from("NORN_STANDIN_DELAY", 100, 10'000'000)) * 1000;
-    s.devices = static_cast<int>(number_from("NORN_STANDIN_DEVICES", 2, 16));
-    s.memory_bytes = number_from("NORN_STANDIN_MEMORY", 1024, 1 << 20) << 20;
-    s.version = static_cast<int>(number_from("NORN_STANDIN_VERSION", 13000, 99999));
-    const char *pageable = getenv("NORN_STANDIN_PAGEABLE");
+    s.seed = number_from("STANDIN_SEED", 1, UINT64_MAX);
+    s.delay_ns = static_cast<int64_t>(number_from("STANDIN_DELAY", 100, 10'000'000)) * 1000;
+    s.devices = static_cast<int>(number_from("STANDIN_DEVICES", 2, 16));
+    s.memory_bytes = number_from("STANDIN_MEMORY", 1024, 1 << 20) << 20;
+    s.version = static_cast<int>(number_from("STANDIN_VERSION", 13000, 99999));
+    const char *pageable = getenv("STANDIN_PAGEABLE");
     s.pageable = Pageable::documented;
     if (pageable != nullptr && strcmp(pageable, "asynchronous") == 0) {
         s.pageable = Pageable::asynchronous;
     } else if (pageable != nullptr && strcmp(pageable, "documented") != 0) {
-        refuse("NORN_STANDIN_PAGEABLE", pageable, "documented or asynchronous");
+        refuse("STANDIN_PAGEABLE", pageable, "documented or asynchronous");
     }
     s.visible = visible_from(s.devices);
     return s;
@@ -104,8 +104,8 @@ Settings read_settings() {
 State &state() {
     static State *const all = [] {
         State *made = new State;
-        made->failures = failures_from("NORN_STANDIN_FAIL");
-        made->faults = failures_from("NORN_STANDIN_FAULT");
+        made->failures = failures_from("STANDIN_FAIL");
+        made->faults = failures_from("STANDIN_FAULT");
         return made;
     }();
     return *all;

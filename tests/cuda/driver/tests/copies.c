@@ -256,6 +256,6 @@ static void fills_of_each_width(void) {
 }
 
 CASES(CASE(pinned_memory_there_and_back), CASE(pageable_memory_there_and_back),
-      OWN_WITH(pageable_memory_there_and_back_later, "NORN_STANDIN_PAGEABLE=asynchronous"),
+      OWN_WITH(pageable_memory_there_and_back_later, "STANDIN_PAGEABLE=asynchronous"),
       CASE(addresses_alone_tell_the_direction), OWN(between_devices), CASE(blocks_of_planes), CASE(blocks_of_cubes),
       CASE(empty_ones_do_nothing), CASE(beyond_the_end_is_refused), CASE(fills_of_each_width))

@@ -97,10 +97,10 @@ static void memory_as_large_as_asked(void) {
 }
 
 CASES(CASE(before_init_nothing_works), CASE(each_has_a_name_and_uuid_of_its_own), CASE(bus_ids_lead_back),
-      OWN_WITH(as_many_as_asked, "NORN_STANDIN_DEVICES=5"),
-      OWN_WITH(visible_list_selects_and_orders, "NORN_STANDIN_DEVICES=4 CUDA_VISIBLE_DEVICES=3,1"),
-      OWN_WITH(visible_list_ends_at_the_first_bad_one, "NORN_STANDIN_DEVICES=4 CUDA_VISIBLE_DEVICES=2,9,1"),
+      OWN_WITH(as_many_as_asked, "STANDIN_DEVICES=5"),
+      OWN_WITH(visible_list_selects_and_orders, "STANDIN_DEVICES=4 CUDA_VISIBLE_DEVICES=3,1"),
+      OWN_WITH(visible_list_ends_at_the_first_bad_one, "STANDIN_DEVICES=4 CUDA_VISIBLE_DEVICES=2,9,1"),
       OWN_WITH(visible_by_uuid, "CUDA_VISIBLE_DEVICES=GPU-5ad00001-0000-4000-8000-000000000001"),
       OWN_WITH(none_visible_is_no_device, "CUDA_VISIBLE_DEVICES="),
-      OWN_WITH(no_devices_at_all, "NORN_STANDIN_DEVICES=0"),
-      OWN_WITH(memory_as_large_as_asked, "NORN_STANDIN_MEMORY=64"))
+      OWN_WITH(no_devices_at_all, "STANDIN_DEVICES=0"),
+      OWN_WITH(memory_as_large_as_asked, "STANDIN_MEMORY=64"))

@@ -109,6 +109,6 @@ static void calls_are_counted(void) {
 
 CASES(CASE(they_have_names), OWN(nth_call_fails_and_does_nothing), OWN(suffix_may_be_left_out),
       OWN(planted_sticky_error_poisons), OWN(nth_launch_faults),
-      OWN_WITH(planted_by_the_environment, "NORN_STANDIN_FAIL=cuStreamCreate:1:999,cuCtxGetCurrent:2:801"),
-      OWN_WITH(planted_by_chance, "NORN_STANDIN_FAIL=cuEventCreate:1/10:2"), OWN(poisoned_context_ends_pending_work),
+      OWN_WITH(planted_by_the_environment, "STANDIN_FAIL=cuStreamCreate:1:999,cuCtxGetCurrent:2:801"),
+      OWN_WITH(planted_by_chance, "STANDIN_FAIL=cuEventCreate:1/10:2"), OWN(poisoned_context_ends_pending_work),
       OWN(calls_are_counted))

@@ -163,5 +163,5 @@ static void fresh_memory_is_not_clean(void) {
 }
 
 CASES(CASE(host_cannot_touch_device_memory), CASE(allocations_are_apart_and_aligned),
-      OWN_WITH(ceiling_is_out_of_memory, "NORN_STANDIN_MEMORY=32"), CASE(pinned_is_host_memory), CASE(registered_once),
+      OWN_WITH(ceiling_is_out_of_memory, "STANDIN_MEMORY=32"), CASE(pinned_is_host_memory), CASE(registered_once),
       CASE(managed_is_both), CASE(pointers_are_told_apart), OWN(fresh_memory_is_not_clean))
