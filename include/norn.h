@@ -845,12 +845,16 @@ norn_status norn_self_hold(struct norn_self *self_, uint32_t k);
 // Always safe to call; garbage gives a status.
 norn_status norn_unhold(struct norn_runtime *rt, struct norn_token token, uint32_t k);
 
-// A leased provider handle (cuBLAS, cuSOLVER) with its stream set. This build has no device part:
-// `NORN_E_UNSUPPORTED`. Only in the body, on its thread.
+// A leased handle of cuBLAS or cuSOLVER (`kind`: `NORN_PROVIDER_*`) with the body's stream set, for the calls that the
+// body makes; norn takes it back when they have completed. The same one each time the body asks. The library is found
+// at run time. Only in an enqueue body, on its thread. Errors: `NORN_E_UNSUPPORTED` (no such library, or not in an enqueue
+// body), `NORN_E_INVALID`, `NORN_E_DEVICE`. May take long the first time, when the handle is made.
 //
 // # Safety
-// `handle` is writable.
-norn_status norn_self_provider(struct norn_self *self_, int32_t kind, void **handle);
+// `handle` is writable; the handle is neither destroyed nor kept.
+norn_status norn_self_provider(struct norn_self *self_,
+                               int32_t kind,
+                               void **handle);
 
 // Registers memory of the caller as a datum (or, without memory, a pure name). The memory stays the caller's and
 // must live until `norn_data_unregister` returns. Errors: `NORN_E_OVERLAP` (the text names the other datum),
