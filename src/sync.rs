@@ -184,6 +184,12 @@ mod substituted {
 
     pub(crate) struct RwLock<T>(checker::sync::RwLock<T>);
 
+    impl<T: Default> Default for RwLock<T> {
+        fn default() -> Self {
+            Self::new(T::default())
+        }
+    }
+
     impl<T> RwLock<T> {
         pub(crate) fn new(value: T) -> Self {
             Self(checker::sync::RwLock::new(value))

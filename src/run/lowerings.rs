@@ -180,6 +180,7 @@ impl Runtime {
         self.lowerings.count.store(list.len(), Ordering::SeqCst);
     }
 
+    #[cfg_attr(not(test), allow(dead_code))] // for worlds, which detach
     /// Removes a lowering; no pass over it begins afterwards, one may still end.
     pub(crate) fn remove_lowering(&self, lowering: &Arc<dyn Lowering>) {
         let mut list = self.lowerings.list.write();
