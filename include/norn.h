@@ -865,11 +865,15 @@ norn_status norn_self_provider(struct norn_self *self_,
 norn_status norn_data_register(struct norn_runtime *rt, const struct norn_data_desc *desc, struct norn_data *data);
 
 // As `norn_data_register`, with `desc->bytes` bytes of norn's own memory, 64-byte aligned and zeroed; `desc->ptr`
-// must be NULL. It is freed when the datum is unregistered or the runtime closed. Errors: also `NORN_E_MEMORY`.
+// must be NULL. It is freed when the datum is unregistered or the runtime closed. `desc->kind` says of what kind it is:
+// on a device (with its place), pinned, or such that transports of MPI can register it. Memory on a device is waited for
+// until it is zeroed. Errors: also `NORN_E_MEMORY`, `NORN_E_RESOURCE` (a ceiling; the text names it), `NORN_E_DEVICE`.
 //
 // # Safety
 // As `norn_data_register`.
-norn_status norn_data_alloc(struct norn_runtime *rt, const struct norn_data_desc *desc, struct norn_data *data);
+norn_status norn_data_alloc(struct norn_runtime *rt,
+                            const struct norn_data_desc *desc,
+                            struct norn_data *data);
 
 // Splits a datum into `count` disjoint pieces, each a datum of its own in `parts`, ordered with their parent: what
 // was submitted to the parent before comes before them; a later access to the parent is an access to all of them.

@@ -345,6 +345,9 @@ impl Lowering for Cuda {
         // Silenced before the look: what rings later is found by the next.
         self.bell.silence();
         self.asleep.store(false, Ordering::SeqCst);
+        // Once for the whole pass; with one device every further entry finds its context current.
+        let first = self.devices.read().first().cloned();
+        let _entered = first.as_ref().and_then(|device| device.enter().ok());
         let mut went_on = self.look_for_completions(runtime);
         went_on |= self.issue_arrived(runtime);
         if !went_on {
