@@ -22,6 +22,7 @@ pub mod table;
 mod types;
 
 pub use calls::table;
+#[allow(unused_imports)] // not by every test that compiles this in
 pub use state::{Config, Counters, thread_number};
 
 use state::{OWNERS, state};

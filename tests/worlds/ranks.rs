@@ -53,7 +53,7 @@ pub fn config() -> sim::Config {
     sim::Config::default()
 }
 
-fn registered() {
+pub fn registered() {
     static ONCE: Once = Once::new();
     // SAFETY: the table is static.
     ONCE.call_once(|| ok(unsafe { norn_mpi_register(sim::table().cast()) }));
