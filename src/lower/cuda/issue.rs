@@ -283,6 +283,20 @@ impl Cuda {
         let raw = guard.devices[index].streams[stream].raw();
         let driver = self.driver;
         self.wait_on_stream(guard, index, stream, arrived)?;
+        if mutant!("event_before_work") {
+            let event = guard.devices[index].events.take(driver)?;
+            // SAFETY: as below.
+            unsafe { driver.event_record(event.0, raw) }?;
+            if let Work::Launch(launch) = &operation.work {
+                // SAFETY: as below.
+                unsafe { launch.queue(driver, raw) }?;
+                return Ok(Put {
+                    event: Some(event),
+                    failed: None,
+                });
+            }
+            guard.devices[index].events.give(event);
+        }
         // SAFETY: the operation's data are pinned until it completes, which the event tells; the context is current.
         let queued = unsafe {
             match &operation.work {

@@ -17,6 +17,7 @@ use super::event::{Event, EventPool};
 use super::operation::{Arrived, DeviceOperation};
 use crate::order::failure::SpreadMap;
 use crate::order::token::Token;
+use crate::sync::mutant;
 
 /// Operations behind each other on a leased stream. More than the driver can queue would block in it.
 const DEEPEST: usize = 128;
@@ -267,6 +268,9 @@ impl DeviceQueues {
             self.busy.push(stream);
         }
         entry.in_flight.push_back(in_flight);
+        if mutant!("stream_returned_at_submit") && !entry.foreign {
+            self.idle.push(stream);
+        }
         self.under_way += 1;
     }
 

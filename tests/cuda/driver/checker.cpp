@@ -21,7 +21,7 @@ namespace {
 
 struct Checker {
     int on_violation = STANDIN_ABORT;
-    bool leases = false;
+    bool leases = false, leases_of_all = true; // else only of streams that were made with a priority
     std::map<std::string, int> counts;
     std::set<std::string> allowed;
     std::set<uint64_t> reported; // handles and addresses of leaks
@@ -36,6 +36,7 @@ Checker &checker() {
         if (what != nullptr && strcmp(what, "count") == 0) made->on_violation = STANDIN_COUNT;
         const char *leases = getenv("STANDIN_LEASES");
         made->leases = leases != nullptr && *leases == '1';
+        made->leases_of_all = !made->leases;
         const char *allowed = getenv("STANDIN_ALLOW");
         for (const char *at = allowed; at != nullptr && *at != '\0';) {
             const size_t length = strcspn(at, ",");
@@ -205,7 +206,8 @@ bool stream_is_seen_idle(const Stream &stream) {
 }
 
 void expect_lease(Stream &stream, const char *call) {
-    if (!checker().leases || !stream.recorded || stream.exempt || stream.legacy || stream.hidden) return;
+    const bool in_it = checker().leases && (checker().leases_of_all || stream.with_priority);
+    if (!in_it || !stream.recorded || stream.exempt || stream.legacy || stream.hidden) return;
     stream.recorded = false;
     if (!seen_up_to(stream, stream.last_work))
         violation("stream-busy", call, "%s was taken again before its last work was seen complete", describe(stream).c_str());
@@ -327,6 +329,7 @@ extern "C" void standin_expect_unused(const void *memory, size_t bytes) {
 extern "C" void standin_lease_rule(int on) {
     const std::lock_guard<std::mutex> lock(state().lock);
     checker().leases = on != 0;
+    checker().leases_of_all = true;
 }
 
 extern "C" void standin_exempt_stream(CUstream handle) {

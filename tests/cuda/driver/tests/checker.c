@@ -457,6 +457,25 @@ static void stream_of_the_application_is_exempt(void) {
     ENDS_CLEAN();
 }
 
+/* Asked for by the environment, the rule is for the streams that norn makes. */
+static void lease_by_the_environment(void) {
+    begin();
+    CUstream norns;
+    CUevent other = new_event();
+    OK(cuStreamCreateWithPriority(&norns, CU_STREAM_NON_BLOCKING, 0));
+    OK(launch_fill(module, first, x, n, 1));
+    OK(cuEventRecord(event, first));
+    OK(launch_mix(module, first, x, n, 3));
+    FOUND_NOTHING();
+    OK(launch_fill(module, norns, y, n, 1));
+    OK(cuEventRecord(other, norns));
+    OK(launch_mix(module, norns, y, n, 3));
+    OK(cuCtxSynchronize());
+    OK(cuEventDestroy_v2(other));
+    OK(cuStreamDestroy_v2(norns));
+    ENDS_WITH("stream-busy", 1);
+}
+
 /* ---- Where calls come from ---- */
 
 static CUresult from_callback;
@@ -619,7 +638,8 @@ CASES(OWN(wait_for_an_event_never_recorded), OWN(query_of_an_event_never_recorde
       OWN_WITH(pageable_memory_expected_unused, "STANDIN_PAGEABLE=asynchronous"),
       OWN_WITH(pageable_memory_unmapped_while_queued, "STANDIN_PAGEABLE=asynchronous"), OWN(stream_destroyed_while_busy),
       OWN(stream_destroyed_when_seen), OWN(stream_expected_idle), OWN(lease_of_a_busy_stream), OWN(lease_of_an_idle_stream),
-      OWN(stream_of_the_application_is_exempt), OWN(call_inside_a_host_function), OWN(call_without_a_context),
+      OWN(stream_of_the_application_is_exempt),
+      OWN_WITH(lease_by_the_environment, "STANDIN_LEASES=1"), OWN(call_inside_a_host_function), OWN(call_without_a_context),
       OWN(work_under_the_wrong_context), OWN(event_on_another_device_s_stream), OWN(memory_freed_under_the_wrong_context),
       OWN(kernel_of_another_device), OWN(used_after_destroy), OWN(context_used_after_release), OWN(random_program_that_waits),
       OWN(random_program_that_forgets), OWN(first_violation_aborts))
