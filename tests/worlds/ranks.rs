@@ -15,7 +15,8 @@ use norn::abi::world::*;
 
 use crate::sim;
 
-const HEADER: i32 = NORN_VERSION_MAJOR * 1_000_000 + NORN_VERSION_MINOR * 1000 + NORN_VERSION_PATCH;
+pub const HEADER: i32 =
+    NORN_VERSION_MAJOR * 1_000_000 + NORN_VERSION_MINOR * 1000 + NORN_VERSION_PATCH;
 
 /// How a runtime is opened: mode and workers.
 #[derive(Clone, Copy, Debug)]
