@@ -1734,7 +1734,11 @@ static inline norn_argument norn_value(const void *value, uint64_t bytes) {
     return argument;
 }
 static inline norn_argument norn_pointer(norn_data data, int32_t mode) {
-    norn_argument argument = norn_value(NULL, 0);
+#ifdef __cplusplus
+    norn_argument argument = norn_argument();
+#else
+    norn_argument argument = {.offset = 0};
+#endif
     argument.kind = NORN_ARGUMENT_DATA;
     argument.mode = mode;
     argument.data = data;

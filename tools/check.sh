@@ -110,7 +110,7 @@ step build make installed BUILD="$build" || finish
 step examples external examples-c "$build/check/examples"
 step standin standin
 step c-tests external tests/c "$build/check/tests-c" -DNORN_STANDIN="$PWD/$build/check/standin/lib"
-step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so"
+step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so" "$PWD/$build/check/standin/lib"
 step cpp-tests external tests/cpp "$build/check/tests-cpp"
 if command -v "${FC:-gfortran}" >/dev/null; then
     step examples-fortran external examples-fortran "$build/check/examples-fortran"
