@@ -57,6 +57,7 @@ fn below_serialized_another_thread_declares_and_the_mpi_thread_makes_it_go_on() 
         struct Carried<'a>(&'a Rank);
         // SAFETY: handles may be used from any thread.
         unsafe impl Sync for Carried<'_> {}
+        // SAFETY: as above.
         unsafe impl Send for Carried<'_> {}
         let carried = Carried(rank);
         let over = std::sync::atomic::AtomicBool::new(false);
