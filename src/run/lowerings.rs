@@ -89,6 +89,11 @@ pub(crate) trait Lowering: Any + Send + Sync {
         let _ = code;
     }
 
+    /// What keeps it from going on, if somebody outside has to do something about it; for the watchdog.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
     /// Whether a place of its kind may be named. None: places of this kind are not its own.
     fn check_place(&self, _place: norn_place) -> Option<Result<()>> {
         None
@@ -245,6 +250,13 @@ impl Runtime {
         let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
         list.iter()
             .try_for_each(|lowering| lowering.detach(self, deadline))
+    }
+
+    /// What keeps lowerings from going on, in words.
+    pub(super) fn trouble_of_lowerings(&self) -> String {
+        let list = self.lowerings.list.read();
+        let trouble = list.iter().filter_map(|lowering| lowering.trouble());
+        trouble.map(|text| format!("; {text}")).collect()
     }
 
     /// See `Lowering::rest`.

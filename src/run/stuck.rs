@@ -268,8 +268,9 @@ impl Runtime {
             }
             reported = true;
             self.settings.hooks.log.warn(format_args!(
-                "nothing has completed for {period:?} and nothing runs: {}",
-                self.blocked_summary()
+                "nothing has completed for {period:?} and nothing runs: {}{}",
+                self.blocked_summary(),
+                self.trouble_of_lowerings()
             ));
         }
     }

@@ -101,7 +101,7 @@ fn detach_and_attach_again_leaves_nothing() {
     } else {
         200
     };
-    run_way(WAYS[0], &config(), world_config(), &|_: &Rank| {});
+    registered();
     let job = &job;
     std::thread::scope(|scope| {
         for rank in 0..3 {
@@ -139,7 +139,7 @@ fn two_worlds_of_a_runtime_do_not_meet() {
         seed: 2,
         ..config()
     });
-    run_way(WAYS[0], &config(), world_config(), &|_: &Rank| {});
+    registered();
     let jobs = [&first, &second];
     std::thread::scope(|scope| {
         for rank in 0..2 {

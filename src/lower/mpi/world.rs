@@ -64,6 +64,9 @@ pub(crate) mod life {
     pub(crate) const OVER: u8 = 2;
 }
 
+/// Without a pass for so long, the MPI thread is said to stay away.
+const LONG_AWAY: Duration = Duration::from_millis(20);
+
 /// Complaints that are logged before they are only counted.
 const MOST_COMPLAINTS: u32 = 20;
 
@@ -110,6 +113,9 @@ pub(crate) struct World {
     pub(crate) settled: AtomicBool,
     pub(crate) detaching: Mutex<()>,
     complaints: AtomicU32,
+    made: Instant,
+    /// When the last pass began, in nanoseconds since then; kept below MPI_THREAD_SERIALIZED only.
+    last_pass: AtomicU64,
 }
 
 /// A number of the calling thread, never 0.
@@ -167,6 +173,8 @@ impl World {
             settled: AtomicBool::new(false),
             detaching: Mutex::new(()),
             complaints: AtomicU32::new(0),
+            made: Instant::now(),
+            last_pass: AtomicU64::new(0),
         }
     }
 
@@ -367,6 +375,10 @@ impl World {
             return false;
         }
         let previous = self.inside.swap(thread_number(), Ordering::Relaxed);
+        if self.only.is_some() {
+            let now = self.made.elapsed().as_nanos() as u64;
+            self.last_pass.store(now, Ordering::Relaxed);
+        }
         let mut went_on = false;
         if self.calls.state() == NORN_MPI_ACTIVE {
             let notes = core::mem::take(&mut *self.inbox.lock());
@@ -536,6 +548,19 @@ impl Lowering for World {
     fn only_thread(&self) -> Option<StdThread> {
         let wanted = self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0;
         self.only.clone().filter(|_| wanted)
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.only.as_ref()?;
+        let wanted = self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0;
+        let last = Duration::from_nanos(self.last_pass.load(Ordering::Relaxed));
+        let away = self.made.elapsed().saturating_sub(last);
+        (wanted && away > LONG_AWAY).then(|| {
+            format!(
+                "rank {}: the thread that initialised MPI, which alone may call it here, has not been inside norn for {away:.1?} (norn_progress, an await, a drain)",
+                self.rank
+            )
+        })
     }
 
     fn check_place(&self, place: norn_place) -> Option<Result<()>> {
