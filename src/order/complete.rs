@@ -489,7 +489,7 @@ impl Graph {
             cause => {
                 // An operation may end by another one's failure.
                 let failed = self.failures.cause(cause).token;
-                let own = self.nodes.get(failed.index()) as *const Node == node as *const Node
+                let own = core::ptr::eq(self.nodes.get(failed.index()), node)
                     && failed.generation() == node.load_successors().generation();
                 if own {
                     Ending::Failed(cause)

@@ -114,7 +114,11 @@ fn consumers_that_come_during_issue_and_end_are_satisfied_once_and_in_time() {
         let mut steps = 0;
         for lane in [&mut lane, &mut other] {
             while let Some(index) = world.arrived(lane) {
-                let token = Token::new(0, index, world.graph.nodes.get(index).load_successors().generation());
+                let token = Token::new(
+                    0,
+                    index,
+                    world.graph.nodes.get(index).load_successors().generation(),
+                );
                 if token == second {
                     steps += 1;
                     world.begin_and_issue(lane, index);
@@ -212,7 +216,11 @@ impl World {
     fn work_or_keep(&self, lane: &mut Lane) {
         let mut kept = Vec::new();
         while let Some(index) = self.arrived(lane) {
-            if self.graph.operation_of(self.graph.nodes.get(index)).is_some() {
+            if self
+                .graph
+                .operation_of(self.graph.nodes.get(index))
+                .is_some()
+            {
                 kept.push(index);
                 continue;
             }
@@ -227,7 +235,11 @@ impl World {
     /// As `work`, and operations that have arrived are issued and ended.
     fn work_tasks(&self, lane: &mut Lane) {
         while let Some(index) = self.arrived(lane) {
-            if self.graph.operation_of(self.graph.nodes.get(index)).is_none() {
+            if self
+                .graph
+                .operation_of(self.graph.nodes.get(index))
+                .is_none()
+            {
                 self.run_one(lane, index);
             } else if self.graph.begin_body(lane, index) == Begin::Run {
                 self.graph.issue(lane, index);
