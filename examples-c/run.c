@@ -49,6 +49,8 @@ int explain(norn_runtime *rt, norn_token done, norn_status status, const struct 
     char where[32] = "";
     if (info.rank >= 0)
         snprintf(where, sizeof where, " on rank %d", (int)info.rank);
+    if (info.task[0] == '\0') /* not a task's: a rank gave up */
+        return complain("%s: failed%s: %s", problem->name, where, info.text);
     return complain("%s: task %s failed%s: %s%s", problem->name, info.task, where, info.text,
                     problem_is_least_squares(problem) ? " A^T A (linearly dependent columns?)" : "");
 }

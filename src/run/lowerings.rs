@@ -23,6 +23,7 @@
 //! consistent accesses to `duty` and the want.)
 
 use core::any::Any;
+use core::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -110,6 +111,11 @@ pub(crate) trait Lowering: Any + Send + Sync {
 
     /// The operation that a task with an `enqueue` body is. None: it has no streams.
     fn operation_of_task(&self, _task: &norn_task) -> Option<Result<Arc<dyn Operation>>> {
+        None
+    }
+
+    /// A handle of a provider's for the enqueue body that runs on this thread with this stream. None: not its body.
+    fn provider(&self, _kind: i32, _stream: *mut c_void) -> Option<Result<*mut c_void>> {
         None
     }
 
@@ -219,6 +225,7 @@ impl Runtime {
         self.lowerings.count.store(list.len(), Ordering::SeqCst);
     }
 
+    #[cfg_attr(not(test), allow(dead_code))] // for worlds, which detach
     /// Removes a lowering; no pass over it begins afterwards, one may still end.
     pub(crate) fn remove_lowering<L: Lowering>(&self, lowering: &L) {
         let mut list = self.lowerings.list.write();

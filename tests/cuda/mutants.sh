@@ -20,7 +20,7 @@ program() {
 }
 # Whether a test fails, in time or by hanging, with a defect ("" for none).
 fails() {
-    NORN_MUTANT=$2 NORN_WORKERS=2 LD_LIBRARY_PATH=$standin timeout 40 "$work/$1" >"$work/$1.${2:-none}.log" 2>&1
+    MUTANT_OF_NORN=$2 NORN_WORKERS=2 LD_LIBRARY_PATH=$standin timeout 40 "$work/$1" >"$work/$1.${2:-none}.log" 2>&1
     [ $? -ne 0 ]
 }
 

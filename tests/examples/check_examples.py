@@ -87,7 +87,7 @@ class Bench:
     def bad_ranks(self, count, program, *arguments, **environment):
         """Must end everywhere, with one line; gives it."""
         status, out, said = self.ranks(count, program, *arguments, **environment)
-        if status == 0 or len(said) != 1 or "matrix  " in out:
+        if status == 0 or len(said) != 1 or re.search("^matrix  | steps in ", out, re.MULTILINE):
             raise Failure(f"{program} {arguments} on {count} ranks: exit {status}, said {said}:\n{out}")
         return said[0]
 
@@ -480,6 +480,17 @@ def check_ranks_absent(bench):
         result = bench.run("cholesky", *arguments, env={**os.environ, **environment})
         if result.returncode != 2 or b"without MPI" not in result.stderr or result.stdout:
             raise Failure(f"{arguments} {environment}: {result}")
+
+
+def check_heat2d(bench):
+    for count, arguments in ((1, []), (2, ["--n", 50, "--bands", 1]), (3, ["--n", 31, "--bands", 40, "--workers", 0]),
+                             (4, ["--n", 4, "--steps", 50]), (4, ["--n", 64, "--workers", 2, "--steps", 101])):
+        text = bench.good_ranks(count, "heat2d", "--steps", 100, *arguments)
+        if f" {count} ranks" not in text or "every bit as on one rank" not in text or "NOT" in text:
+            raise Failure(f"{arguments} on {count} ranks: {text}")
+    for arguments, piece in ((["--n", 2], "less than 3 ranks"), (["--n", "x"], "--n"), (["--steps"], "--steps")):
+        if piece not in bench.bad_ranks(3, "heat2d", *arguments):
+            raise Failure(f"{arguments} is not refused")
 
 
 def check_ranks_real(bench):

@@ -105,7 +105,7 @@ macro_rules! driver {
         impl Driver {
             $($(#[$about])*
             #[inline]
-            #[allow(clippy::too_many_arguments)] // the driver's own
+            #[allow(clippy::too_many_arguments)] // the driver's own parameters
             pub(crate) unsafe fn $name(&self $(, $argument: $type)*) -> Done {
                 // SAFETY: passed on from the caller, who knows the driver's rules for this function.
                 match unsafe { (self.table.$symbol)($($argument),*) } {
