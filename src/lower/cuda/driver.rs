@@ -32,6 +32,7 @@ pub(crate) const OUT_OF_MEMORY: i32 = 2;
 const DEINITIALIZED: i32 = 4;
 const STUB_LIBRARY: i32 = 34;
 const NO_DEVICE: i32 = 100;
+pub(crate) const NOT_FOUND: i32 = 500;
 pub(crate) const NOT_READY: i32 = 600;
 
 /// The legacy default stream.

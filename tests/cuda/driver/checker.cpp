@@ -205,12 +205,29 @@ bool stream_is_seen_idle(const Stream &stream) {
     return seen_up_to(stream, stream.clock.size() > stream.timeline ? stream.clock[stream.timeline] : 0);
 }
 
-void expect_lease(Stream &stream, const char *call) {
+// Whether something that is still under way on the stream touches what one of the uses touches.
+static bool follows_on(const Stream &stream, const std::vector<Use> &uses) {
+    for (const Use &use : uses)
+        for (const auto &[number, other] : stream.under_way)
+            if (other.in == use.in && overlap(other.at, use.at)) return true;
+    return false;
+}
+
+static void note_lease(Stream &stream, const std::vector<Use> &uses, uint64_t number) {
+    std::vector<std::pair<uint64_t, Use>> &all = stream.under_way;
+    all.erase(std::remove_if(all.begin(), all.end(), [&](const auto &one) { return seen_up_to(stream, one.first); }), all.end());
+    for (const Use &use : uses) all.push_back({number, use});
+}
+
+void expect_lease(Stream &stream, const std::vector<Use> &uses, uint64_t number, const char *call) {
     const bool in_it = checker().leases && (checker().leases_of_all || stream.with_priority);
-    if (!in_it || !stream.recorded || stream.exempt || stream.legacy || stream.hidden) return;
+    // What touches no memory that is known here may follow for a reason that is not known either.
+    if (!in_it || stream.exempt || stream.legacy || stream.hidden || uses.empty()) return;
+    const bool taken = stream.recorded && !seen_up_to(stream, stream.last_work) && !follows_on(stream, uses);
     stream.recorded = false;
-    if (!seen_up_to(stream, stream.last_work))
-        violation("stream-busy", call, "%s was taken again before its last work was seen complete", describe(stream).c_str());
+    note_lease(stream, uses, number);
+    if (taken)
+        violation("stream-busy", call, "%s was taken for other work before its last was seen complete", describe(stream).c_str());
 }
 
 void expect_seen(const Allocation &allocation, const char *rule, const char *call) {
