@@ -43,7 +43,8 @@ VARIABLES_HEADING = "Environment variables"
 # Names that the build defines, or that are spoken of as missing.
 OTHER_NAMES = {"NORN_BUILD_SHARED", "NORN_BUILD_STATIC", "NORN_BUILD_EXAMPLES", "NORN_BUILD_TESTS",
                "NORN_INSTALL", "NORN_SOVERSION", "NORN_0", "norn_static", "NORN_EXAMPLES_CHOLESKY",
-               "norn_DIR", "norn_Fortran_FOUND", "norn_fortran", "norn_runtime",
+               "norn_DIR", "norn_Fortran_FOUND", "norn_fortran", "norn_runtime", "norn_mpi_openmpi", "norn_mpi_mpich",
+               "norn_mpi_abi", "NORN_MPICC",
                "norn_development", "norn_licences",
                "norn_add_fortran"}
 

@@ -195,6 +195,35 @@ if grep -q norn_world_attach_f "$prefix/include/norn.h"; then
 else
     echo "this norn has no worlds: attaching is not tested"
 fi
+conformance() { # MPI RANKS PLUGIN
+    CONFORMANCE_LARGE=${FULL:-} mpirun "$1" "$2" "./conformance_$1" "$3"
+}
+edges_compile() { # MPI FAMILY
+    # shellcheck disable=SC2086 # a list of flags
+    compile "$1" "$2" "edges_$1" "$here/edges.c" $norn
+}
+edges() { # MPI RANKS LEVEL
+    mpirun "$1" "$2" "./edges_$1" "$3" >edges.log 2>&1 || { cat edges.log; return 1; }
+    cat edges.log
+    grep -q "^edges: $2 ranks, level $3: ok$" edges.log
+}
+handles_compile() { # MPI: the program of each Fortran interface; an MPI without one is left out
+    cc -c $strict -I "$prefix/include" "$here/rank_and_size.c"
+    local flavour
+    for flavour in 1 2 3; do
+        # shellcheck disable=SC2086 # a list of flags
+        "$mpis/$1/mpifort" -cpp -DFLAVOUR=$flavour "$here/handles.f90" rank_and_size.o -o "handles_$1_$flavour" $norn
+    done
+}
+rust_plugin() { # FAMILY: built once into the build folder
+    has_libclang || return 1
+    "$plugin/crate/build.sh" "$mpis/${1}4/mpicc" "$work/rust_$1.so" "$mpis/norn-mpi-$1"
+    readelf -dW "rust_$1.so" | no -E 'NEEDED.*(mpi|norn)'
+    [ "$(nm -D --defined-only "rust_$1.so" | sed 's/.* //')" = norn_mpi_plugin ]
+    nm -D --undefined-only "rust_$1.so" | no PMPI
+}
+has_libclang() { [ -n "${LIBCLANG_PATH:-}" ] || ldconfig -p | grep -q libclang || ls /usr/lib/llvm*/lib/libclang*.so* >/dev/null 2>&1; }
+
 while read -r name family; do
     case " ${MPIS:-$name} " in *" $name "*) ;; *) continue ;; esac
     check "$name: the plug-in compiles by hand" by_hand "$name" "$family"
@@ -210,10 +239,16 @@ while read -r name family; do
     case $name in openmpi4 | mpich4 | mpich5-abi) ranks_to_run="1 2 4" ;; esac
     [ -z "${FULL:-}" ] || ranks_to_run="1 2 4"
     for ranks in $ranks_to_run; do
-        each "$name: conformance, ranks: $ranks" env ${FULL:+CONFORMANCE_LARGE=1} \
-            bash -c "$(declare -f mpirun); mpis='$mpis'; mpirun $name $ranks ./conformance_$name '$(plugin_of "$family")'"
+        each "$name: conformance, ranks: $ranks" conformance "$name" "$ranks" "$(plugin_of "$family")"
     done
     check "$name: a profiler sees the calls" profiled "$name" "$family"
+    # The plug-in over mpi-sys, which does not read the header of the standard ABI; it also serves the newer MPI.
+    if [ "$name" = "${family}4" ] && has_libclang; then
+        check "$name: the plug-in in Rust compiles" rust_plugin "$family"
+    fi
+    if [ -e "rust_$family.so" ]; then
+        each "$name: conformance of the plug-in in Rust" conformance "$name" 2 "$work/rust_$family.so"
+    fi
 
     grep -q norn_world_attach_f "$prefix/include/norn.h" || continue
     check "$name: programs that attach compile" attaching "$name" "$family"
@@ -232,6 +267,18 @@ while read -r name family; do
     check "$name: a plug-in of another version" of_another_version "$name" "$family"
     check "$name: a plug-in of another family" of_another_family "$name" "$family"
     check "$name: a file that is no plug-in" no_plugin_at_all "$name" "$family"
+    check "$name: the edges compile" edges_compile "$name" "$family"
+    for level in 3 2 1 0; do
+        check "$name: edges between 2 ranks, thread level $level" edges "$name" 2 $level
+    done
+    check "$name: edges between 4 ranks" edges "$name" 4 3
+    if [ -x "$mpis/$name/mpifort" ]; then
+        check "$name: Fortran programs compile" handles_compile "$name"
+        for flavour in 1 2 3; do
+            check "$name: a handle from Fortran, $(echo mpi mpi_f08 mpif.h | cut -d ' ' -f $flavour)" \
+                mpirun "$name" 3 "./handles_${name}_$flavour"
+        done
+    fi
     check "$name: started by the launcher of another MPI" wrong_launcher "$name" "$family"
 
     check "$name: programs with edges compile" edging "$name" "$family"
