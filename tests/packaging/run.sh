@@ -78,11 +78,7 @@ dl_header_links() { # compiler standard, then flags: without libnorn, at two lev
 }
 headers_installed() {
     local header
-<<<<<<< HEAD
-    for header in norn.h norn_dl.h norn_cuda.h; do cmp "$top/include/$header" "$prefix/include/$header"; done
-=======
-    for header in norn.h norn_dl.h norn_mpi.h; do cmp "$top/include/$header" "$prefix/include/$header"; done
->>>>>>> mpi-table
+    for header in norn.h norn_dl.h norn_cuda.h norn_mpi.h; do cmp "$top/include/$header" "$prefix/include/$header"; done
 }
 
 check "header: include/norn.h is what src/abi says" "$top/tools/header.sh" --check
