@@ -264,7 +264,10 @@ impl Cuda {
             // SAFETY: a stream of this device's.
             unsafe { self.driver.stream_synchronize(raw) }
         });
-        if let Err(refused) = waited {
+        // Any other refusal says nothing about the work; the next look at its event does.
+        if let Err(refused) = waited
+            && refused.is_terminal()
+        {
             self.end_device(runtime, guard, index, refused, None);
         }
     }
