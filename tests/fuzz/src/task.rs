@@ -175,8 +175,11 @@ pub fn submit(run: &Run, model: &mut Model, drafts: &[Draft], many: bool) -> Opt
         for (draft, node) in drafts.iter().zip(&nodes) {
             if model.in_cycle(*node, false) {
                 let fills = draft.wanted.iter().any(|wanted| wanted.fills.is_some());
+                // Who stands behind a place released early waits for its task no more.
+                let released = model.places.iter().any(|place| place.released.is_some());
+                let child = draft.flags & NORN_CHILD != 0 && !released;
                 // Failed members of a cycle no longer wait.
-                if (draft.binds.is_some() || fills) && !model.bad && !many {
+                if (draft.binds.is_some() || fills || child) && !model.bad && !many {
                     allowed.clear();
                 }
                 allowed.push(NORN_E_DEADLOCK);
@@ -346,14 +349,21 @@ pub fn nested(
                 fills: None,
             });
         }
-        let known: Vec<usize> = (0..model.nodes.len())
-            .filter(|node| model.nodes[*node].id != 0)
-            .collect();
-        if let Some(after) = after
-            && !known.is_empty()
-        {
-            draft.after.push(known[after % known.len()]);
-        }
+    }
+    let known: Vec<usize> = (0..model.nodes.len())
+        .filter(|node| model.nodes[*node].id != 0)
+        .collect();
+    if let Some(after) = after
+        && !known.is_empty()
+    {
+        // A child's choice begins with the newest: among them is its parent.
+        let after = after % known.len();
+        let position = if child {
+            known.len() - 1 - after
+        } else {
+            after
+        };
+        draft.after.push(known[position]);
     }
     let nodes = submit(run, &mut model, &[draft], false)?;
     Some((nodes[0], model.nodes[nodes[0]].id))
