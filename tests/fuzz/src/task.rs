@@ -109,6 +109,17 @@ impl Draft {
         index
     }
 
+    /// Whether a predecessor may wait for the turn at a COMMUTE datum that a parent of the task has until the end.
+    fn may_wait_for_a_turn(&self, model: &Model) -> bool {
+        let has_turn = |node: usize| {
+            let mut places = model.nodes[node].places.iter();
+            places.any(|place| model.places[*place].mode == NORN_COMMUTE)
+        };
+        let is_child = self.flags & NORN_CHILD != 0;
+        let parent = self.parent.filter(|_| is_child && !self.after.is_empty());
+        std::iter::successors(parent, |node| model.nodes[*node].parent).any(has_turn)
+    }
+
     /// The accesses as norn reads them.
     fn accesses(&self, model: &Model) -> Vec<norn_access> {
         let access = |wanted: &Wanted| norn_access {
@@ -185,7 +196,7 @@ pub fn submit(run: &Run, model: &mut Model, drafts: &[Draft], many: bool) -> Opt
                 allowed.push(NORN_E_DEADLOCK);
             }
         }
-        if perhaps_in_cycle {
+        if perhaps_in_cycle || drafts.iter().any(|draft| draft.may_wait_for_a_turn(model)) {
             allowed.push(NORN_E_DEADLOCK);
         }
         if late {
