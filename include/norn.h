@@ -916,12 +916,16 @@ norn_status norn_self_hold(struct norn_self *self_, uint32_t k);
 // Always safe to call; garbage gives a status.
 norn_status norn_unhold(struct norn_runtime *rt, struct norn_token token, uint32_t k);
 
-// A leased provider handle (cuBLAS, cuSOLVER) with its stream set. This build has no device part:
-// `NORN_E_UNSUPPORTED`. Only in the body, on its thread.
+// A leased handle of cuBLAS or cuSOLVER (`kind`: `NORN_PROVIDER_*`) with the body's stream set, for the calls that the
+// body makes; norn takes it back when they have completed. The same one each time the body asks. The library is found
+// at run time. Only in an enqueue body, on its thread. Errors: `NORN_E_UNSUPPORTED` (no such library, or not in an enqueue
+// body), `NORN_E_INVALID`, `NORN_E_DEVICE`. May take long the first time, when the handle is made.
 //
 // # Safety
-// `handle` is writable.
-norn_status norn_self_provider(struct norn_self *self_, int32_t kind, void **handle);
+// `handle` is writable; the handle is neither destroyed nor kept.
+norn_status norn_self_provider(struct norn_self *self_,
+                               int32_t kind,
+                               void **handle);
 
 // Registers memory of the caller as a datum (or, without memory, a pure name). The memory stays the caller's and
 // must live until `norn_data_unregister` returns. Errors: `NORN_E_OVERLAP` (the text names the other datum),
@@ -932,11 +936,15 @@ norn_status norn_self_provider(struct norn_self *self_, int32_t kind, void **han
 norn_status norn_data_register(struct norn_runtime *rt, const struct norn_data_desc *desc, struct norn_data *data);
 
 // As `norn_data_register`, with `desc->bytes` bytes of norn's own memory, 64-byte aligned and zeroed; `desc->ptr`
-// must be NULL. It is freed when the datum is unregistered or the runtime closed. Errors: also `NORN_E_MEMORY`.
+// must be NULL. It is freed when the datum is unregistered or the runtime closed. `desc->kind` says of what kind it is:
+// on a device (with its place), pinned, or such that transports of MPI can register it. Memory on a device is waited for
+// until it is zeroed. Errors: also `NORN_E_MEMORY`, `NORN_E_RESOURCE` (a ceiling; the text names it), `NORN_E_DEVICE`.
 //
 // # Safety
 // As `norn_data_register`.
-norn_status norn_data_alloc(struct norn_runtime *rt, const struct norn_data_desc *desc, struct norn_data *data);
+norn_status norn_data_alloc(struct norn_runtime *rt,
+                            const struct norn_data_desc *desc,
+                            struct norn_data *data);
 
 // Splits a datum into `count` disjoint pieces, each a datum of its own in `parts`, ordered with their parent: what
 // was submitted to the parent before comes before them; a later access to the parent is an access to all of them.
@@ -1734,7 +1742,11 @@ static inline norn_argument norn_value(const void *value, uint64_t bytes) {
     return argument;
 }
 static inline norn_argument norn_pointer(norn_data data, int32_t mode) {
-    norn_argument argument = norn_value(NULL, 0);
+#ifdef __cplusplus
+    norn_argument argument = norn_argument();
+#else
+    norn_argument argument = {.offset = 0};
+#endif
     argument.kind = NORN_ARGUMENT_DATA;
     argument.mode = mode;
     argument.data = data;

@@ -219,7 +219,8 @@ impl Graph {
         if token.generation() < now {
             return Ok(None);
         }
-        if node.kind() == kind::FREE {
+        // Acquire: who sees the slot free sees the generation that it was left with.
+        if node.state.load(Ordering::Acquire) & kind::MASK == kind::FREE {
             // The generation may have moved on between the two loads.
             if node.load_successors().generation() != now {
                 return Ok(None);

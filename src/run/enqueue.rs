@@ -29,13 +29,11 @@ impl Runtime {
         }
         let failure = seat::as_body(self, node, 0, |own| {
             own.stream.set(stream);
-            plant!("enqueue.call");
             // SAFETY: the application gave this body with this argument, and promised that they fit and may be used
             // on this thread.
             let code = seat::without_waits(|| unsafe {
                 body((&raw const *own).cast_mut().cast(), stream, argument)
             });
-            plant!("enqueue.called");
             let text = own.failure_text.take();
             (code != 0).then(|| (code, text.map_or_else(String::new, String::from)))
         });

@@ -23,6 +23,7 @@
 //! consistent accesses to `duty` and the want.)
 
 use core::any::Any;
+use core::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -71,6 +72,12 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
+    /// The runtime is closing, nothing runs and nothing can, and operations are under way: only what this lowering
+    /// brings can make it go on. Told again and again.
+    fn rest(&self, runtime: &Runtime) {
+        let _ = runtime;
+    }
+
     /// Ends what it shares with other processes, after all work is over and before the runtime is closed. May wait.
     fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
         let _ = (runtime, deadline);
@@ -80,6 +87,11 @@ pub(crate) trait Lowering: Any + Send + Sync {
     /// The process is about to abort: takes along those that cannot go on without it.
     fn abort(&self, code: i32) {
         let _ = code;
+    }
+
+    /// What keeps it from going on, if somebody outside has to do something about it; for the watchdog.
+    fn trouble(&self) -> Option<String> {
+        None
     }
 
     /// Whether a place of its kind may be named. None: places of this kind are not its own.
@@ -99,6 +111,11 @@ pub(crate) trait Lowering: Any + Send + Sync {
 
     /// The operation that a task with an `enqueue` body is. None: it has no streams.
     fn operation_of_task(&self, _task: &norn_task) -> Option<Result<Arc<dyn Operation>>> {
+        None
+    }
+
+    /// A handle of a provider's for the enqueue body that runs on this thread with this stream. None: not its body.
+    fn provider(&self, _kind: i32, _stream: *mut c_void) -> Option<Result<*mut c_void>> {
         None
     }
 
@@ -208,6 +225,7 @@ impl Runtime {
         self.lowerings.count.store(list.len(), Ordering::SeqCst);
     }
 
+    #[cfg_attr(not(test), allow(dead_code))] // for worlds, which detach
     /// Removes a lowering; no pass over it begins afterwards, one may still end.
     pub(crate) fn remove_lowering<L: Lowering>(&self, lowering: &L) {
         let mut list = self.lowerings.list.write();
@@ -232,6 +250,21 @@ impl Runtime {
         let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
         list.iter()
             .try_for_each(|lowering| lowering.detach(self, deadline))
+    }
+
+    /// What keeps lowerings from going on, in words.
+    pub(super) fn trouble_of_lowerings(&self) -> String {
+        let list = self.lowerings.list.read();
+        let trouble = list.iter().filter_map(|lowering| lowering.trouble());
+        trouble.map(|text| format!("; {text}")).collect()
+    }
+
+    /// See `Lowering::rest`.
+    pub(super) fn rest(&self) {
+        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
+        for lowering in list {
+            lowering.rest(self);
+        }
     }
 
     /// The process is about to abort.

@@ -345,10 +345,17 @@ impl Runtime {
         };
         loop {
             let quiet = || {
-                over()
-                    || (self.is_quiescent()
-                        && !self.is_somebody_inside()
-                        && !self.has_operations_under_way())
+                if over() {
+                    return true;
+                }
+                if !self.is_quiescent() || self.is_somebody_inside() {
+                    return false;
+                }
+                let under_way = self.has_operations_under_way();
+                if under_way {
+                    self.rest();
+                }
+                !under_way
             };
             let goal = Goal {
                 reached: &quiet,

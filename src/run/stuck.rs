@@ -24,9 +24,17 @@ impl Runtime {
     /// Whether what is left can never go on: the runtime is sealed, nothing runs, nothing can run.
     pub(crate) fn is_stuck(&self) -> bool {
         let graph = self.graph();
-        graph.sealed.load(Ordering::SeqCst)
-            && !graph.closing.load(Ordering::SeqCst)
-            && self.stays(&|| self.rests())
+        if !graph.sealed.load(Ordering::SeqCst) || graph.closing.load(Ordering::SeqCst) {
+            return false;
+        }
+        if self.has_operations_under_way() {
+            // Whether another rank still sends what is waited for, its lowering finds out.
+            if self.is_quiescent() && !self.is_somebody_inside() {
+                self.rest();
+            }
+            return false;
+        }
+        self.stays(&|| self.rests())
     }
 
     /// Nothing goes on, and nobody is known who would change that.
@@ -260,8 +268,9 @@ impl Runtime {
             }
             reported = true;
             self.settings.hooks.log.warn(format_args!(
-                "nothing has completed for {period:?} and nothing runs: {}",
-                self.blocked_summary()
+                "nothing has completed for {period:?} and nothing runs: {}{}",
+                self.blocked_summary(),
+                self.trouble_of_lowerings()
             ));
         }
     }

@@ -349,7 +349,8 @@ def check_links(pages):
 def check_names(pages, prefix):
     header = next(iter(sorted(prefix.glob("**/norn.h"))), ROOT / "include/norn.h").read_text(encoding="utf-8")
     dl_header = (ROOT / "include/norn_dl.h").read_text(encoding="utf-8")
-    known = set(re.findall(r"\b(?:norn|NORN)_\w+", header + dl_header)) | {row[0] for row in variables_of_source()}
+    cuda_header = (ROOT / "include/norn_cuda.h").read_text(encoding="utf-8")
+    known = set(re.findall(r"\b(?:norn|NORN)_\w+", header + dl_header + cuda_header)) | {row[0] for row in variables_of_source()}
     known |= installation_names() | OTHER_NAMES
     for source in sorted((ROOT / "bindings/fortran").glob("*.f90")):
         known |= set(re.findall(r"\b(?:norn|NORN)_\w+", source.read_text(encoding="utf-8")))

@@ -587,6 +587,25 @@ static void try_submit(norn_task_fn run, void *arg, uint32_t flags, int32_t cpus
     TRY(norn_submit(rt, &task, token));
 }
 
+static int32_t enqueue_nothing(norn_self *self, void *stream, void *arg) {
+    (void)self;
+    (void)stream;
+    (void)arg;
+    return 0;
+}
+
+/* Where there is a device, or the stand-in for one. */
+static void use_device(void) {
+    norn_place place;
+    norn_token token = {0};
+    norn_task task = NORN_TASK_INIT;
+    if (note(norn_device_open(rt, NULL, &place)) != NORN_OK) return;
+    task.enqueue = enqueue_nothing;
+    task.place = place;
+    TRY(norn_submit(rt, &task, &token));
+    note(norn_await(rt, token, FOREVER));
+}
+
 static void use_everything(void) {
     static atomic_int drops;
     const norn_token nothing = {0};
@@ -643,6 +662,8 @@ static void use_everything(void) {
     try_submit(body_nothing, NULL, 0, 2, 0, NULL, 0, token, &token);
     try_submit(body_nothing, NULL, 0, 1, NORN_PLACE_OPENER, NULL, 0, token, &token);
     TRY(norn_await(rt, token, FOREVER));
+
+    use_device();
 
     /* Bound late, promised, failed, cancelled, held, grouped, many. */
     TRY(norn_declare(rt, "bound", &bound));

@@ -83,6 +83,13 @@ impl State {
     }
 
     pub fn arrive(&mut self, comm: usize, destination: usize, envelope: Envelope) {
+        let job = self.comms[comm].job;
+        if self.jobs[job].dead[destination] {
+            if let Some(sender) = envelope.sender {
+                self.end_soon(job, sender, failed(DEAD));
+            }
+            return;
+        }
         let way = (destination, envelope.source, envelope.tag);
         let found = &mut self.comms[comm];
         let named = found

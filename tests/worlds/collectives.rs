@@ -5,7 +5,6 @@ use std::ptr::{null, null_mut};
 use norn::abi::datatype::*;
 use norn::abi::status::*;
 use norn::abi::task::*;
-use norn::abi::token::*;
 use norn::abi::types::*;
 use norn::abi::world::*;
 

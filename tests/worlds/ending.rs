@@ -28,6 +28,54 @@ fn a_receive_from_a_rank_that_has_closed_fails() {
 }
 
 #[test]
+fn ranks_that_close_while_each_waits_for_the_other_end() {
+    for size in [2usize, 3, 7] {
+        on_ranks(&sim::Config { size, ..config() }, |rank| {
+            let memory = [0u8; 8];
+            let next = (rank.rank + 1) % rank.size;
+            // Nobody sends before it has received.
+            let received = rank.recv(&slice(&memory), next, 0, &[]);
+            let before = (rank.rank + rank.size - 1) % rank.size;
+            let _ = rank.send(&slice(&memory), before, 0, &[received]);
+            // SAFETY: always safe.
+            let closed = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
+            assert_eq!(closed, NORN_E_CLOSED, "{}", last_error());
+            assert!(
+                last_error().contains("all ranks are closing"),
+                "{}",
+                last_error()
+            );
+        });
+    }
+}
+
+#[test]
+fn a_rank_that_still_works_is_waited_for_by_those_that_close() {
+    on_ranks(
+        &sim::Config {
+            size: 3,
+            ..config()
+        },
+        |rank| {
+            let memory = [rank.rank as u8; 8];
+            let got = [9u8; 8];
+            if rank.rank == 2 {
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                ok(rank.wait(rank.send(&slice(&memory), 0, 0, &[])));
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                ok(rank.wait(rank.send(&slice(&memory), 1, 0, &[])));
+            } else {
+                let received = rank.recv(&slice(&got), 2, 0, &[]);
+                // SAFETY: always safe.
+                ok(unsafe { norn_close(rank.rt) });
+                assert_eq!(got, [2; 8]);
+                let _ = received;
+            }
+        },
+    );
+}
+
+#[test]
 fn a_message_nobody_receives_is_taken_in_at_the_end() {
     on_ranks(&config(), |rank| {
         let memory = vec![0u8; 100_000];
@@ -53,7 +101,7 @@ fn detach_and_attach_again_leaves_nothing() {
     } else {
         200
     };
-    run_way(WAYS[0], &config(), world_config(), &|_: &Rank| {});
+    registered();
     let job = &job;
     std::thread::scope(|scope| {
         for rank in 0..3 {
@@ -91,7 +139,7 @@ fn two_worlds_of_a_runtime_do_not_meet() {
         seed: 2,
         ..config()
     });
-    run_way(WAYS[0], &config(), world_config(), &|_: &Rank| {});
+    registered();
     let jobs = [&first, &second];
     std::thread::scope(|scope| {
         for rank in 0..2 {

@@ -1,6 +1,6 @@
 //! Failures reach every dependant on every rank, and communication stays balanced.
 
-use norn::abi::runtime::*;
+use norn::abi::runtime::norn_close;
 use norn::abi::status::*;
 use norn::abi::task::*;
 use norn::abi::token::*;
@@ -155,5 +155,56 @@ fn a_failed_world_fails_everything_everywhere() {
         assert!(ended == NORN_E_PROPAGATED || ended == NORN_OK, "{ended}");
         let later = rank.recv(&slice(&memory), peer, 1, &[]);
         assert_eq!(rank.wait(later), NORN_E_PROPAGATED);
+    });
+}
+
+#[test]
+fn a_rank_that_dies_fails_what_the_others_have_with_it() {
+    let job = crate::sim::Job::start(crate::sim::Config {
+        size: 3,
+        ..config()
+    });
+    registered();
+    let gone = std::sync::Barrier::new(3);
+    let (job, gone) = (&job, &gone);
+    std::thread::scope(|scope| {
+        for rank in 0..3 {
+            scope.spawn(move || {
+                job.initialise_here(rank);
+                let rt = open(WAYS[1]);
+                let mut world = std::ptr::null_mut();
+                // SAFETY: the pointers are of live variables.
+                ok(unsafe {
+                    norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world)
+                });
+                let here = Rank {
+                    rt,
+                    world,
+                    rank: rank as i32,
+                    size: 3,
+                };
+                let memory = vec![0u8; 100_000];
+                if rank == 1 {
+                    // Its process would be no more; here its runtime is left as it is.
+                    gone.wait();
+                    job.kill(1);
+                    return;
+                }
+                let before = here.recv(&slice(&memory), 1, 0, &[]);
+                let large = here.send(&slice(&memory), 1, 0, &[]);
+                gone.wait();
+                assert_eq!(here.wait(before), NORN_E_MPI);
+                let told = text(&here.record(before).text);
+                assert!(told.contains("the other process has failed"), "{told}");
+                assert_eq!(here.wait(large), NORN_E_MPI);
+                // The living still reach each other.
+                let other = 2 - here.rank;
+                let received = here.recv(&slice(&memory[..8]), other, 1, &[]);
+                ok(here.wait(here.send(&slice(&memory[..8]), other, 1, &[])));
+                ok(here.wait(received));
+                // SAFETY: nothing uses the handle any more.
+                ok(unsafe { norn_close(rt) });
+            });
+        }
     });
 }

@@ -143,6 +143,37 @@ fn a_message_that_binds_a_token_is_refused_where_that_closes_a_cycle() {
 }
 
 #[test]
+fn a_cycle_over_two_ranks_is_found_once_nothing_more_can_come() {
+    for way in WAYS {
+        run_way(way, &config(), narrow(1), &|rank: &Rank| {
+            let memory = [0u8; 1];
+            let mut tokens = Vec::new();
+            if rank.rank == 0 {
+                let reply = rank.recv(&slice(&memory), 1, 0, &[]);
+                tokens.push(reply);
+                tokens.push(rank.send(&slice(&memory), 1, NORN_KEY_ORDER, &[reply]));
+                // The reply comes only after this one, which is posted only after the one before.
+                tokens.push(rank.send(&slice(&memory), 1, NORN_KEY_ORDER, &[]));
+            } else {
+                tokens.push(rank.recv(&slice(&memory), 0, NORN_KEY_ORDER, &[]));
+                let second = rank.recv(&slice(&memory), 0, NORN_KEY_ORDER, &[]);
+                tokens.push(second);
+                tokens.push(rank.send(&slice(&memory), 0, 0, &[second]));
+            }
+            // SAFETY: always safe.
+            ok(unsafe { norn_seal(rank.rt) });
+            let ends: Vec<_> = tokens.iter().map(|token| rank.wait(*token)).collect();
+            if rank.rank == 0 {
+                assert_eq!(ends[0], NORN_E_TAGS, "{}", last_error());
+                let told = text(&rank.record(tokens[0]).text);
+                assert!(told.contains("NORN_TAG_LIMIT"), "{told}");
+            }
+            assert!(!ends.contains(&NORN_E_TIMEOUT));
+        });
+    }
+}
+
+#[test]
 fn the_dump_shows_who_waits_behind_a_tag() {
     for way in WAYS {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use crate::run::runtime::Runtime;
+use crate::sync::mutant;
 
 /// See the module's text.
 pub(crate) struct Bell {
@@ -56,6 +57,12 @@ pub(crate) unsafe extern "C" fn ring(argument: *mut c_void) {
     // SAFETY: from `argument`, which the caller promises.
     let bell: Arc<Bell> = unsafe { Arc::from_raw(argument.cast()) };
     bell.rung.store(true, Ordering::SeqCst);
+    if mutant!("callback_calls_driver")
+        && let Ok(driver) = super::driver::Driver::get()
+    {
+        // SAFETY: it is not, here; that is the defect.
+        let _ = unsafe { driver.stream_query(super::driver::LEGACY_STREAM as *mut _) };
+    }
     if let Some(runtime) = *bell.runtime.lock() {
         runtime.offer_duty();
     }

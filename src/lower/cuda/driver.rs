@@ -32,6 +32,7 @@ pub(crate) const OUT_OF_MEMORY: i32 = 2;
 const DEINITIALIZED: i32 = 4;
 const STUB_LIBRARY: i32 = 34;
 const NO_DEVICE: i32 = 100;
+pub(crate) const NOT_FOUND: i32 = 500;
 pub(crate) const NOT_READY: i32 = 600;
 
 /// The legacy default stream.
@@ -105,7 +106,7 @@ macro_rules! driver {
         impl Driver {
             $($(#[$about])*
             #[inline]
-            #[allow(clippy::too_many_arguments)] // the driver's own
+            #[allow(clippy::too_many_arguments)] // the driver's own parameters
             pub(crate) unsafe fn $name(&self $(, $argument: $type)*) -> Done {
                 // SAFETY: passed on from the caller, who knows the driver's rules for this function.
                 match unsafe { (self.table.$symbol)($($argument),*) } {

@@ -9,7 +9,7 @@ use super::driver::Refused;
 use super::event::Event;
 use super::operation::{Arrived, Stage, Work};
 use super::queues::{DeviceQueues, Discipline, Failed, Flight, InFlight};
-use super::{Cuda, UnderWay};
+use super::{Cuda, Enqueuing, UnderWay};
 use crate::abi::status::{NORN_E_DEVICE, NORN_E_TASK_FAILED};
 use crate::order::body::Begin;
 use crate::order::node::flag;
@@ -283,6 +283,20 @@ impl Cuda {
         let raw = guard.devices[index].streams[stream].raw();
         let driver = self.driver;
         self.wait_on_stream(guard, index, stream, arrived)?;
+        if mutant!("event_before_work") {
+            let event = guard.devices[index].events.take(driver)?;
+            // SAFETY: as below.
+            unsafe { driver.event_record(event.0, raw) }?;
+            if let Work::Launch(launch) = &operation.work {
+                // SAFETY: as below.
+                unsafe { launch.queue(driver, raw) }?;
+                return Ok(Put {
+                    event: Some(event),
+                    failed: None,
+                });
+            }
+            guard.devices[index].events.give(event);
+        }
         // SAFETY: the operation's data are pinned until it completes, which the event tells; the context is current.
         let queued = unsafe {
             match &operation.work {
@@ -310,9 +324,19 @@ impl Cuda {
             }),
         };
         if let Work::Enqueue(body) = operation.work {
+            let handles = core::mem::take(&mut guard.devices[index].handles);
+            *self.enqueuing.lock() = Some(Enqueuing {
+                stream: raw as usize,
+                handles,
+                leases: core::mem::take(&mut guard.devices[index].streams[stream].leases),
+            });
             let failure = MutexGuard::unlocked(guard, || {
                 runtime.run_enqueue(arrived.node, body, raw.cast())
             });
+            if let Some(body) = self.enqueuing.lock().take() {
+                guard.devices[index].handles = body.handles;
+                guard.devices[index].streams[stream].leases = body.leases;
+            }
             failed = failure.map(|(code, text)| Failed {
                 status: NORN_E_TASK_FAILED,
                 code,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::{CUfunction, CUmodule, CUstream};
 
 use super::device::Device;
-use super::driver::{Done, Driver, Refused};
+use super::driver::{Done, Driver, NOT_FOUND, Refused};
 use super::nvrtc;
 use crate::abi::device_types::*;
 use crate::abi::status::{NORN_E_DEVICE, NORN_E_INVALID};
@@ -128,8 +128,13 @@ impl Module {
             }
         });
         found.map_err(|refused: Refused| {
+            // Only this says that the name is wrong; anything else is the device's failure.
+            let status = match refused.code {
+                NOT_FOUND => NORN_E_INVALID,
+                _ => Error::from(refused).status(),
+            };
             Error::new(
-                NORN_E_INVALID,
+                status,
                 format!("kernel \"{}\": {}", name.to_string_lossy(), refused.text()),
             )
         })?;

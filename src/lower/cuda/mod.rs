@@ -31,7 +31,7 @@
 //! | `memory` | device and pinned memory, and the ceilings on them |
 //! | `operation`, `queues`, `event` | operations, the streams they are put on, the events behind them |
 //! | `issue`, `completion`, `bell` | the two halves of a pass, and how norn is woken when it has stopped looking |
-//! | `copy`, `kernel` | what is queued |
+//! | `copy`, `kernel`, `provider` | what is queued; handles of cuBLAS and cuSOLVER |
 //! | `calls`, `application_stream` | the calls of the C API |
 
 pub(crate) mod application_stream;
@@ -48,8 +48,10 @@ mod kernel;
 mod memory;
 mod nvrtc;
 mod operation;
+mod provider;
 mod queues;
 
+use core::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -62,6 +64,7 @@ use self::driver::{Driver, PER_THREAD_STREAM};
 use self::kernel::{Kernel, Module};
 use self::memory::Ceiling;
 use self::operation::{Arrived, DeviceOperation, Inbox, Work};
+use self::provider::{Handles, Lease};
 use self::queues::{DeviceQueues, Discipline, Flight, InFlight};
 use crate::abi::device_types::norn_device_config;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
@@ -102,6 +105,16 @@ pub(crate) struct Cuda {
     count: AtomicUsize,
     /// The bell rings when anything completes.
     asleep: AtomicBool,
+    /// The enqueue body that runs, for what it asks of its device.
+    enqueuing: Mutex<Option<Enqueuing>>,
+}
+
+/// An enqueue body that runs now, on the thread that makes passes.
+struct Enqueuing {
+    stream: usize,
+    /// Handles of its device that nobody has on lease, while the body runs.
+    handles: Handles,
+    leases: Vec<Lease>,
 }
 
 /// What the thread that makes passes works with.
@@ -158,6 +171,7 @@ impl Cuda {
             }),
             count: AtomicUsize::new(0),
             asleep: AtomicBool::new(false),
+            enqueuing: Mutex::new(None),
         });
         runtime.add_lowering(cuda.clone());
         Ok(cuda)
@@ -331,6 +345,9 @@ impl Lowering for Cuda {
         // Silenced before the look: what rings later is found by the next.
         self.bell.silence();
         self.asleep.store(false, Ordering::SeqCst);
+        // Once for the whole pass; with one device every further entry finds its context current.
+        let first = self.devices.read().first().cloned();
+        let _entered = first.as_ref().and_then(|device| device.enter().ok());
         let mut went_on = self.look_for_completions(runtime);
         went_on |= self.issue_arrived(runtime);
         if !went_on {
@@ -385,6 +402,22 @@ impl Lowering for Cuda {
                     as Arc<dyn Operation>
             });
         Some(operation)
+    }
+
+    fn provider(&self, kind: i32, stream: *mut c_void) -> Option<Result<*mut c_void>> {
+        let mut enqueuing = self.enqueuing.lock();
+        let body = enqueuing
+            .as_mut()
+            .filter(|body| body.stream == stream as usize)?;
+        let leased = body.leases.iter().find(|lease| lease.kind() == kind);
+        if let Some(lease) = leased {
+            return Some(Ok(lease.handle()));
+        }
+        Some(body.handles.lease(kind, stream).map(|lease| {
+            let handle = lease.handle();
+            body.leases.push(lease);
+            handle
+        }))
     }
 
     fn close(&self) {

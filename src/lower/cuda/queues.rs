@@ -15,8 +15,10 @@ use super::device::Device;
 use super::driver::{LEGACY_STREAM, Refused};
 use super::event::{Event, EventPool};
 use super::operation::{Arrived, DeviceOperation};
+use super::provider::{Handles, Lease};
 use crate::order::failure::SpreadMap;
 use crate::order::token::Token;
+use crate::sync::mutant;
 
 /// Operations behind each other on a leased stream. More than the driver can queue would block in it.
 const DEEPEST: usize = 128;
@@ -67,6 +69,8 @@ pub(crate) struct Stream {
     pub(crate) issued: u64,
     /// Position behind which a host function waits, 0 if none does.
     pub(crate) armed: u64,
+    /// Handles of providers that work on it uses. Its operations follow each other, so they may share one.
+    pub(crate) leases: Vec<Lease>,
     /// For each device and stream, the newest position that this stream has waited for.
     waited: SpreadMap<u64, u64>,
 }
@@ -82,6 +86,7 @@ impl Stream {
             in_flight: VecDeque::new(),
             issued: 0,
             armed: 0,
+            leases: Vec::new(),
             waited: SpreadMap::default(),
         }
     }
@@ -138,6 +143,8 @@ pub(crate) struct DeviceQueues {
     /// Entries of `streams` that are free for a stream of the application's.
     vacant: Vec<usize>,
     pub(crate) events: EventPool,
+    /// Handles of cuBLAS and cuSOLVER.
+    pub(crate) handles: Handles,
     /// Completions of the application's own work, each behind an event of its own.
     pub(crate) loose: Vec<InFlight>,
     waiting: BinaryHeap<Waiting>,
@@ -169,6 +176,7 @@ impl DeviceQueues {
             busy: Vec::new(),
             vacant: Vec::new(),
             events: EventPool::default(),
+            handles: Handles::default(),
             loose: Vec::new(),
             waiting: BinaryHeap::new(),
             pinned: VecDeque::new(),
@@ -204,8 +212,10 @@ impl DeviceQueues {
         self.idle.pop()
     }
 
-    /// A leased stream that nothing was put on.
+    /// A stream that nothing is on any more.
     pub(crate) fn give_back(&mut self, stream: usize) {
+        let leases = core::mem::take(&mut self.streams[stream].leases);
+        self.handles.give_back(leases);
         if !self.streams[stream].foreign {
             self.idle.push(stream);
         } else if self.streams[stream].raw as usize != LEGACY_STREAM {
@@ -267,6 +277,9 @@ impl DeviceQueues {
             self.busy.push(stream);
         }
         entry.in_flight.push_back(in_flight);
+        if mutant!("stream_returned_at_submit") && !entry.foreign {
+            self.idle.push(stream);
+        }
         self.under_way += 1;
     }
 
@@ -329,6 +342,7 @@ impl DeviceQueues {
     /// Destroys streams and events, when nothing is under way any more. The device's context is current.
     pub(crate) fn destroy(&mut self) {
         let driver = self.device.driver;
+        self.handles.destroy();
         for stream in self.streams.drain(..) {
             if !stream.foreign {
                 // SAFETY: made by `new`; destroyed once. A host function that is still to come runs first.

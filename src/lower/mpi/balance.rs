@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 use super::calls::{Address, Elements};
 use super::control::{Control, Record, Wire};
-use super::engine::{Engine, Finished, Flight, How, PerWire, gone};
+use super::engine::{Engine, Finished, Flight, How, PerWire, closed, gone};
 use super::exchange::{Exchange, Message, stage};
 use super::table::*;
 use super::world::World;
-use crate::abi::status::{NORN_E_MISMATCH, NORN_E_MPI};
+use crate::abi::status::{NORN_E_MISMATCH, NORN_E_MPI, NORN_E_TAGS};
 
 /// A message that looks like a poison and whose record has not come. None: nobody wants to know.
 struct Suspect {
@@ -156,6 +156,18 @@ impl Engine {
             },
             NORN_MPI_CANCELLED => match &self.failed {
                 Some(record) => How::Remote(record.clone()),
+                None if self.peers[peer as usize].bye.is_some() => gone(message),
+                None if self.resting.by_tags => How::Failed {
+                    status: NORN_E_TAGS,
+                    code: 0,
+                    operation: "close",
+                    text: format!(
+                        "a cycle over several ranks runs through messages that share a tag, and rank {peer} cannot send what is waited for: a larger NORN_TAG_LIMIT (norn_world_config.tag_limit) widens the window"
+                    ),
+                },
+                None if self.resting.over => closed(format!(
+                    "all ranks are closing, and rank {peer} does not send what is waited for"
+                )),
                 None => gone(message),
             },
             _ => failed(self),

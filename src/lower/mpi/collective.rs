@@ -420,7 +420,7 @@ impl Engine {
 
     fn go_on_joining(&mut self, world: &World, lane: u32) {
         let room = &self.lanes[lane as usize];
-        if self.sinks
+        if (self.sinks || self.resting.over)
             && room.number < room.joined
             && !room.agreeing
             && let Err(failed) = self.agree(world, lane, false)
@@ -445,6 +445,18 @@ impl Engine {
     /// This rank has left, or its world has failed: from now on it only joins.
     pub(crate) fn join_all(&mut self, world: &World) {
         for lane in 0..self.lanes.len() as u32 {
+            self.go_on_joining(world, lane);
+        }
+    }
+
+    /// Those who wait in an agreement call all others to join it.
+    pub(crate) fn call_to_agreements(&mut self, world: &World) {
+        for lane in 0..self.lanes.len() as u32 {
+            let room = &self.lanes[lane as usize];
+            if room.agreeing {
+                let number = room.number;
+                self.tell_all(world.rank, &Control::Join { lane, number });
+            }
             self.go_on_joining(world, lane);
         }
     }

@@ -3,6 +3,7 @@
 //! Each is one short message; those of a pair of ranks arrive in the order they were sent in, which the rules of
 //! `balance` and `close` rest on. Numbers are little-endian, texts are cut to what a failure's record holds.
 
+use super::rest::Rest;
 use crate::abi::status::norn_status;
 
 /// Most bytes of one.
@@ -62,6 +63,12 @@ pub(crate) enum Control {
     Fail(Record),
     /// The last word of a rank.
     Fin,
+    /// How a rank rests, or that it does not; `wave`: what it answers, 0 of itself.
+    Rest { wave: u64, rest: Option<Rest> },
+    /// Does the rank still rest?
+    Confirm { wave: u64 },
+    /// All ranks rest, and nothing is on its way.
+    Rested,
     /// Verify mode: what the next message of this wire is.
     Declared(Wire, Identity),
 }
@@ -82,6 +89,23 @@ impl Control {
             Self::Join { lane, number } => writer.u32(6).u32(*lane).u64(*number),
             Self::Fail(record) => writer.u32(7).record(record),
             Self::Fin => writer.u32(9),
+            Self::Rest { wave, rest } => {
+                let known = rest.is_some();
+                let rest = rest.unwrap_or(Rest {
+                    activity: 0,
+                    sent: 0,
+                    received: 0,
+                });
+                writer
+                    .u32(10)
+                    .u64(*wave)
+                    .u32(u32::from(known))
+                    .u64(rest.activity)
+                    .u64(rest.sent)
+                    .u64(rest.received)
+            }
+            Self::Confirm { wave } => writer.u32(11).u64(*wave),
+            Self::Rested => writer.u32(12),
             Self::Declared(wire, identity) => writer
                 .u32(8)
                 .wire(wire)
@@ -126,6 +150,23 @@ impl Control {
                 },
             ),
             9 => Self::Fin,
+            10 => {
+                let wave = reader.u64()?;
+                let known = reader.u32()? != 0;
+                let rest = Rest {
+                    activity: reader.u64()?,
+                    sent: reader.u64()?,
+                    received: reader.u64()?,
+                };
+                Self::Rest {
+                    wave,
+                    rest: known.then_some(rest),
+                }
+            }
+            11 => Self::Confirm {
+                wave: reader.u64()?,
+            },
+            12 => Self::Rested,
             _ => return None,
         })
     }
@@ -250,6 +291,20 @@ mod tests {
             Control::Join { lane: 1, number: 2 },
             Control::Fail(cut),
             Control::Fin,
+            Control::Rest {
+                wave: 3,
+                rest: Some(Rest {
+                    activity: 1,
+                    sent: 2,
+                    received: 3,
+                }),
+            },
+            Control::Rest {
+                wave: 3,
+                rest: None,
+            },
+            Control::Confirm { wave: 7 },
+            Control::Rested,
             Control::Declared(wire, identity),
         ] {
             let bytes = control.encode();

@@ -141,15 +141,15 @@ impl Engine {
 
     fn say_fin(&mut self, world: &World) {
         self.said_fin = true;
-        for rank in 0..world.size {
-            self.tell(rank, &Control::Fin);
-        }
+        self.tell_every(&Control::Fin);
+        let _ = world;
     }
 
     /// Whether every rank has left and nothing is on its way to here, or from here.
     fn has_received_all(&self) -> bool {
         self.in_flight() == 0
             && !self.has_suspects()
+            && !self.resting.asks()
             && !self.has_agreements()
             && self
                 .peers

@@ -169,6 +169,19 @@ impl Lines {
             .is_some_and(|first| core::ptr::eq(Arc::as_ptr(first), exchange))
     }
 
+    /// Whether a message that is ready waits only for others of its line.
+    pub(crate) fn has_blocked(&self) -> bool {
+        let queues = self.queues.lock();
+        queues.lines.iter().any(|(line, queue)| {
+            let messages = matches!(line, Line::Messages { .. });
+            messages
+                && queue
+                    .iter()
+                    .skip(1)
+                    .any(|other| other.stage() == stage::ARRIVED)
+        })
+    }
+
     /// The exchange just before this one in its line, in words; for reports, which may come at any time.
     pub(crate) fn before(&self, exchange: &Exchange) -> Option<String> {
         let queues = self.queues.try_lock()?;

@@ -9,8 +9,9 @@
 //! | `world` | the lowering: who may do what, and passes |
 //! | `declare`, `exchange` | from a call to an operation of the graph |
 //! | `lines` | the order of posting; numbers and tags |
-//! | `engine` | what MPI has: posting and testing |
-//! | `control` | what ranks tell each other beside the data |
+//! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
+//! | `control`, `told` | what ranks tell each other beside the data, and how |
+//! | `rest` | all ranks close, and each waits for another |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
 //! | `collective` | lanes, and the agreement before each collective |
@@ -24,13 +25,17 @@ pub(crate) mod declare;
 mod ending;
 mod engine;
 mod exchange;
+mod flights;
 mod launcher;
 mod lines;
 pub(crate) mod load;
 mod loaded;
 // Plug-ins have a header of their own, and norn.h must not repeat it.
+mod post;
+mod rest;
 /// cbindgen:ignore
 pub mod table;
+mod told;
 mod verify;
 pub(crate) mod world;
 pub(crate) mod worlds;

@@ -64,6 +64,9 @@ pub(crate) mod life {
     pub(crate) const OVER: u8 = 2;
 }
 
+/// Without a pass for so long, the MPI thread is said to stay away.
+const LONG_AWAY: Duration = Duration::from_millis(20);
+
 /// Complaints that are logged before they are only counted.
 const MOST_COMPLAINTS: u32 = 20;
 
@@ -103,10 +106,16 @@ pub(crate) struct World {
     /// One-thread modes: ends that are told when nothing is runnable.
     held: Mutex<Finished>,
     pub(crate) life: AtomicU8,
+    /// Counts what ends a rest, and one more than what it was when this rank was last found at rest (`rest`).
+    pub(crate) activity: AtomicU64,
+    pub(crate) rested_at: AtomicU64,
     /// The ending has come so far that every rank has.
     pub(crate) settled: AtomicBool,
     pub(crate) detaching: Mutex<()>,
     complaints: AtomicU32,
+    made: Instant,
+    /// When the last pass began, in nanoseconds since then; kept below MPI_THREAD_SERIALIZED only.
+    last_pass: AtomicU64,
 }
 
 /// A number of the calling thread, never 0.
@@ -159,9 +168,13 @@ impl World {
             unposted: AtomicUsize::new(0),
             held: Mutex::new(Vec::new()),
             life: AtomicU8::new(life::OPEN),
+            activity: AtomicU64::new(0),
+            rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),
             detaching: Mutex::new(()),
             complaints: AtomicU32::new(0),
+            made: Instant::now(),
+            last_pass: AtomicU64::new(0),
         }
     }
 
@@ -169,6 +182,7 @@ impl World {
 
     /// Leaves a note for the next pass. May be called in the middle of a change of the graph.
     pub(crate) fn note(&self, note: Note) {
+        self.is_active();
         self.inbox.lock().push(note);
         self.notes.fetch_add(1, Ordering::SeqCst);
     }
@@ -361,6 +375,10 @@ impl World {
             return false;
         }
         let previous = self.inside.swap(thread_number(), Ordering::Relaxed);
+        if self.only.is_some() {
+            let now = self.made.elapsed().as_nanos() as u64;
+            self.last_pass.store(now, Ordering::Relaxed);
+        }
         let mut went_on = false;
         if self.calls.state() == NORN_MPI_ACTIVE {
             let notes = core::mem::take(&mut *self.inbox.lock());
@@ -372,6 +390,9 @@ impl World {
             went_on |= engine.post_ready(self, runtime, finished);
             if tests {
                 went_on |= engine.test(self, runtime, finished);
+            }
+            if self.rested_at.load(Ordering::Relaxed) != 0 || engine.said_bye {
+                engine.report_rest(self);
             }
             if engine.sinks {
                 went_on |= engine.sink(self, runtime);
@@ -444,6 +465,7 @@ impl World {
     }
 
     fn complete(&self, runtime: &Runtime, exchange: &Exchange, node: u32, how: How) {
+        self.is_active();
         match how {
             How::Success => runtime.finish_operation(node, &Outcome::Success),
             How::Failed {
@@ -496,7 +518,7 @@ impl World {
             })
     }
 
-    fn holds_ends(&self) -> bool {
+    pub(crate) fn holds_ends(&self) -> bool {
         !self.held.lock().is_empty()
     }
 }
@@ -528,6 +550,19 @@ impl Lowering for World {
         self.only.clone().filter(|_| wanted)
     }
 
+    fn trouble(&self) -> Option<String> {
+        self.only.as_ref()?;
+        let wanted = self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0;
+        let last = Duration::from_nanos(self.last_pass.load(Ordering::Relaxed));
+        let away = self.made.elapsed().saturating_sub(last);
+        (wanted && away > LONG_AWAY).then(|| {
+            format!(
+                "rank {}: the thread that initialised MPI, which alone may call it here, has not been inside norn for {away:.1?} (norn_progress, an await, a drain)",
+                self.rank
+            )
+        })
+    }
+
     fn check_place(&self, place: norn_place) -> Option<Result<()>> {
         (place.kind == NORN_PLACE_MPI).then(|| match self.opener_is_main {
             true => Ok(()),
@@ -536,6 +571,10 @@ impl Lowering for World {
                 "task.place: the thread that initialised MPI has neither opened the runtime nor attached the world",
             )),
         })
+    }
+
+    fn rest(&self, runtime: &Runtime) {
+        World::rest(self, runtime);
     }
 
     fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {

@@ -15,6 +15,8 @@ static void every_call(void) {
     norn_token token = {1};
     norn_data data = {1};
     norn_group group = {1};
+    norn_place place = {NORN_PLACE_DEVICE, 0};
+    norn_module module = {1};
     norn_task task = NORN_TASK_INIT;
     NONE("norn_self_get", norn_self_get(self, NULL));
     NONE("norn_self_release", norn_self_release(self, data));
@@ -32,6 +34,15 @@ static void every_call(void) {
     NONE("norn_data_pointer", norn_data_pointer(rt, data, NULL, NULL));
     NONE("norn_reserve", norn_reserve(rt, NULL, 0, NULL));
     NONE("norn_reserve_abandon", norn_reserve_abandon(rt, 1));
+    NONE("norn_device_open", norn_device_open(rt, NULL, NULL));
+    NONE("norn_device_get", norn_device_get(rt, place, NULL));
+    NONE("norn_copy", norn_copy(rt, NULL, NULL, NULL, NULL));
+    NONE("norn_fill", norn_fill(rt, NULL, NULL, NULL, NULL));
+    NONE("norn_stream_record", norn_stream_record(rt, place, NULL, NULL));
+    NONE("norn_stream_wait", norn_stream_wait(rt, token, place, NULL, 0));
+    NONE("norn_module_load", norn_module_load(rt, place, NULL, 0, NULL, NULL));
+    NONE("norn_kernel_get", norn_kernel_get(rt, module, NULL, NULL));
+    NONE("norn_launch", norn_launch(rt, NULL, NULL, NULL));
     NONE("norn_group_open", norn_group_open(rt, NULL, group, NULL, NULL));
     NONE("norn_group_close", norn_group_close(rt, group));
     NONE("norn_version", norn_version(NULL, NULL, NULL));

@@ -72,7 +72,7 @@ void violation(const char *rule, const char *call, const char *format, ...) __at
 bool rule_is_on(const char *rule);
 void record_uses(const Ref<Operation> &operation, const std::vector<Use> &uses);
 bool stream_is_seen_idle(const Stream &stream);
-void expect_lease(Stream &stream, const char *call); // before new work, if the rule is on
+void expect_lease(Stream &stream, const std::vector<Use> &uses, uint64_t number, const char *call); // before new work, if the rule is on
 // Reports `rule` for each access to the allocation that the host has not seen complete.
 void expect_seen(const Allocation &allocation, const char *rule, const char *call);
 void report_leaks(const Context *of, const char *when); // null: of all

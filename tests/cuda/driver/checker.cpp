@@ -21,7 +21,7 @@ namespace {
 
 struct Checker {
     int on_violation = STANDIN_ABORT;
-    bool leases = false;
+    bool leases = false, leases_of_all = true; // else only of streams that were made with a priority
     std::map<std::string, int> counts;
     std::set<std::string> allowed;
     std::set<uint64_t> reported; // handles and addresses of leaks
@@ -36,6 +36,7 @@ Checker &checker() {
         if (what != nullptr && strcmp(what, "count") == 0) made->on_violation = STANDIN_COUNT;
         const char *leases = getenv("STANDIN_LEASES");
         made->leases = leases != nullptr && *leases == '1';
+        made->leases_of_all = !made->leases;
         const char *allowed = getenv("STANDIN_ALLOW");
         for (const char *at = allowed; at != nullptr && *at != '\0';) {
             const size_t length = strcspn(at, ",");
@@ -204,11 +205,29 @@ bool stream_is_seen_idle(const Stream &stream) {
     return seen_up_to(stream, stream.clock.size() > stream.timeline ? stream.clock[stream.timeline] : 0);
 }
 
-void expect_lease(Stream &stream, const char *call) {
-    if (!checker().leases || !stream.recorded || stream.exempt || stream.legacy || stream.hidden) return;
+// Whether something that is still under way on the stream touches what one of the uses touches.
+static bool follows_on(const Stream &stream, const std::vector<Use> &uses) {
+    for (const Use &use : uses)
+        for (const auto &[number, other] : stream.under_way)
+            if (other.in == use.in && overlap(other.at, use.at)) return true;
+    return false;
+}
+
+static void note_lease(Stream &stream, const std::vector<Use> &uses, uint64_t number) {
+    std::vector<std::pair<uint64_t, Use>> &all = stream.under_way;
+    all.erase(std::remove_if(all.begin(), all.end(), [&](const auto &one) { return seen_up_to(stream, one.first); }), all.end());
+    for (const Use &use : uses) all.push_back({number, use});
+}
+
+void expect_lease(Stream &stream, const std::vector<Use> &uses, uint64_t number, const char *call) {
+    const bool in_it = checker().leases && (checker().leases_of_all || stream.with_priority);
+    // What touches no memory that is known here may follow for a reason that is not known either.
+    if (!in_it || stream.exempt || stream.legacy || stream.hidden || uses.empty()) return;
+    const bool taken = stream.recorded && !seen_up_to(stream, stream.last_work) && !follows_on(stream, uses);
     stream.recorded = false;
-    if (!seen_up_to(stream, stream.last_work))
-        violation("stream-busy", call, "%s was taken again before its last work was seen complete", describe(stream).c_str());
+    note_lease(stream, uses, number);
+    if (taken)
+        violation("stream-busy", call, "%s was taken for other work before its last was seen complete", describe(stream).c_str());
 }
 
 void expect_seen(const Allocation &allocation, const char *rule, const char *call) {
@@ -327,6 +346,7 @@ extern "C" void standin_expect_unused(const void *memory, size_t bytes) {
 extern "C" void standin_lease_rule(int on) {
     const std::lock_guard<std::mutex> lock(state().lock);
     checker().leases = on != 0;
+    checker().leases_of_all = true;
 }
 
 extern "C" void standin_exempt_stream(CUstream handle) {

@@ -185,7 +185,7 @@ void wait_on(const Ref<Operation> &operation, Operation &by) {
 Ref<Operation> enqueue(Call &call, const Ref<Stream> &stream, const std::vector<Use> &uses, Run what,
                        const Ref<Operation> &also_after, bool shows) {
     State &s = state();
-    if (!shows) expect_lease(*stream, call.name);
+    if (!shows) expect_lease(*stream, uses, s.numbers[stream->timeline] + 1, call.name);
     const Ref<Operation> operation = std::make_shared<Operation>();
     operation->call = call.name;
     operation->context = stream->context;

@@ -112,7 +112,8 @@ struct Stream {
     std::vector<Ref<Operation>> gates;
     // For the rule of leases: the last operation but for host functions and values, which only tell of what is before.
     uint64_t last_work = 0;
-    bool recorded = false, exempt = false;
+    std::vector<std::pair<uint64_t, Use>> under_way; // by operation number
+    bool recorded = false, exempt = false, with_priority = false;
 };
 
 struct Event {

@@ -68,9 +68,11 @@ template <class Value> static CUresult enqueue_wait(Call &call, CUstream handle,
     return CUDA_SUCCESS;
 }
 
-static CUresult create(Call &call, CUstream *stream, unsigned flags, int priority) {
+static CUresult create(Call &call, CUstream *stream, unsigned flags, int priority, bool with_priority) {
     if (stream == nullptr || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
-    *stream = reinterpret_cast<CUstream>(new_stream(call.current, flags, std::min(0, std::max(-5, priority)))->handle);
+    const Ref<Stream> made = new_stream(call.current, flags, std::min(0, std::max(-5, priority)));
+    made->with_priority = with_priority;
+    *stream = reinterpret_cast<CUstream>(made->handle);
     return CUDA_SUCCESS;
 }
 
@@ -80,12 +82,12 @@ using namespace standin;
 
 extern "C" CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
     ENTER(Call::context);
-    return create(call, stream, flags, 0);
+    return create(call, stream, flags, 0, false);
 }
 
 extern "C" CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority) {
     ENTER(Call::context);
-    return create(call, stream, flags, priority);
+    return create(call, stream, flags, priority, true);
 }
 
 extern "C" CUresult cuStreamDestroy_v2(CUstream handle) {

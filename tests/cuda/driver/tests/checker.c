@@ -423,7 +423,7 @@ static void lease_of_a_busy_stream(void) {
     OK(launch_fill(module, first, x, n, 1));
     OK(launch_mix(module, first, x, n, 2)); /* the same lease */
     OK(cuEventRecord(event, first));
-    OK(launch_mix(module, first, x, n, 3)); /* another, too early */
+    OK(launch_fill(module, first, y, n, 3)); /* another, too early */
     OK(cuEventRecord(other, first));
     OK(cuEventSynchronize(other));
     OK(cuEventDestroy_v2(other));
@@ -443,6 +443,19 @@ static void lease_of_an_idle_stream(void) {
     EQUAL(atomic_load(&flag), 1);
     ENDS_CLEAN();
 }
+/* Work that depends on what is under way may follow it there. */
+static void lease_that_follows_on(void) {
+    begin();
+    CUevent other = new_event();
+    STANDIN(standin_lease_rule)(1);
+    OK(launch_fill(module, first, x, n, 1));
+    OK(cuEventRecord(event, first));
+    OK(launch_mix(module, first, x, n, 3));
+    OK(cuEventRecord(other, first));
+    OK(cuStreamSynchronize(first));
+    OK(cuEventDestroy_v2(other));
+    ENDS_CLEAN();
+}
 static void stream_of_the_application_is_exempt(void) {
     begin();
     CUevent other = new_event();
@@ -455,6 +468,26 @@ static void stream_of_the_application_is_exempt(void) {
     OK(cuStreamSynchronize(first));
     OK(cuEventDestroy_v2(other));
     ENDS_CLEAN();
+}
+
+/* Asked for by the environment, the rule is for the streams that norn makes. */
+static void lease_by_the_environment(void) {
+    begin();
+    CUstream norns;
+    CUevent other = new_event();
+    OK(cuStreamCreateWithPriority(&norns, CU_STREAM_NON_BLOCKING, 0));
+    OK(launch_fill(module, first, x, n, 1));
+    OK(cuEventRecord(event, first));
+    OK(launch_fill(module, first, y, n, 3));
+    FOUND_NOTHING();
+    OK(cuStreamSynchronize(first));
+    OK(launch_fill(module, norns, y, n, 1));
+    OK(cuEventRecord(other, norns));
+    OK(launch_mix(module, norns, x, n, 3));
+    OK(cuCtxSynchronize());
+    OK(cuEventDestroy_v2(other));
+    OK(cuStreamDestroy_v2(norns));
+    ENDS_WITH("stream-busy", 1);
 }
 
 /* ---- Where calls come from ---- */
@@ -618,8 +651,9 @@ CASES(OWN(wait_for_an_event_never_recorded), OWN(query_of_an_event_never_recorde
       OWN(used_after_ordered_free), OWN(freed_twice), OWN(pinned_memory_freed_while_used), OWN(registration_ended_while_used),
       OWN_WITH(pageable_memory_expected_unused, "STANDIN_PAGEABLE=asynchronous"),
       OWN_WITH(pageable_memory_unmapped_while_queued, "STANDIN_PAGEABLE=asynchronous"), OWN(stream_destroyed_while_busy),
-      OWN(stream_destroyed_when_seen), OWN(stream_expected_idle), OWN(lease_of_a_busy_stream), OWN(lease_of_an_idle_stream),
-      OWN(stream_of_the_application_is_exempt), OWN(call_inside_a_host_function), OWN(call_without_a_context),
+      OWN(stream_destroyed_when_seen), OWN(stream_expected_idle), OWN(lease_of_a_busy_stream), OWN(lease_of_an_idle_stream), OWN(lease_that_follows_on),
+      OWN(stream_of_the_application_is_exempt),
+      OWN_WITH(lease_by_the_environment, "STANDIN_LEASES=1"), OWN(call_inside_a_host_function), OWN(call_without_a_context),
       OWN(work_under_the_wrong_context), OWN(event_on_another_device_s_stream), OWN(memory_freed_under_the_wrong_context),
       OWN(kernel_of_another_device), OWN(used_after_destroy), OWN(context_used_after_release), OWN(random_program_that_waits),
       OWN(random_program_that_forgets), OWN(first_violation_aborts))
