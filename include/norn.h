@@ -1507,7 +1507,8 @@ norn_status norn_world_lane(struct norn_world *world,
 // propagated, with the record of the first cause.
 // Errors: `NORN_E_INVALID` (the text names the argument), `NORN_E_ORDER` (another thread declares an ordered edge of
 // this pair at this moment), `NORN_E_TAGS` (binding `how->as` would close a cycle through edges that share a tag),
-// `NORN_E_UNSUPPORTED`, `NORN_E_CLOSED`, and those of `norn_submit`. Any thread, inside tasks too; does not block.
+// `NORN_E_INVALID` too where both ends of a message of a rank to itself are the same datum, `NORN_E_UNSUPPORTED`,
+// `NORN_E_CLOSED`, and those of `norn_submit`. Any thread, inside tasks too; does not block.
 //
 // # Safety
 // As `norn_submit`; `from` is readable.

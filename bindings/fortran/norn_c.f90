@@ -29,6 +29,12 @@ module norn_c
   integer(c_int32_t), parameter :: NORN_CHILD = 2
   integer(c_int32_t), parameter :: NORN_RUN_ALWAYS = 4
   integer(c_int32_t), parameter :: NORN_COPY_ARG = 8
+  integer(c_int32_t), parameter :: NORN_UNGUARDED = 16
+  integer(c_int64_t), parameter :: NORN_KEY_ORDER = -1
+  integer(c_int32_t), parameter :: NORN_THREAD_SINGLE = 0
+  integer(c_int32_t), parameter :: NORN_THREAD_FUNNELED = 1
+  integer(c_int32_t), parameter :: NORN_THREAD_SERIALIZED = 2
+  integer(c_int32_t), parameter :: NORN_THREAD_MULTIPLE = 3
   integer(c_int32_t), parameter :: NORN_MEMORY_HOST = 0
   integer(c_int32_t), parameter :: NORN_MEMORY_PINNED = 1
   integer(c_int32_t), parameter :: NORN_MEMORY_DEVICE = 2
@@ -115,6 +121,9 @@ module norn_c
   type, bind(c) :: norn_runtime
     type(c_ptr) :: handle = c_null_ptr
   end type
+  type, bind(c) :: norn_world
+    type(c_ptr) :: handle = c_null_ptr
+  end type
   type, bind(c) :: norn_self
     type(c_ptr) :: handle = c_null_ptr
   end type
@@ -169,6 +178,27 @@ module norn_c
     type(c_ptr) :: stream = c_null_ptr
     type(norn_group) :: group
     type(norn_token) :: as
+  end type
+  type, bind(c) :: norn_slice
+    type(norn_data) :: data
+    type(c_ptr) :: ptr = c_null_ptr
+    type(norn_place) :: place
+    integer(c_int64_t) :: type = NORN_BYTE
+    integer(c_int32_t) :: flags = 0, reserved = 0
+    integer(c_int64_t) :: offset = 0, count = 0, blocks = 0, stride = 0, planes = 0, plane_stride = 0
+  end type
+  type, bind(c) :: norn_world_config
+    integer(c_size_t) :: struct_size = 0
+    integer(c_int64_t) :: tag_limit = 0
+    integer(c_int32_t) :: ordered_lanes = 0, verify = 0, idle_percent = 0, reserved = 0
+    integer(c_int64_t) :: flags = 0
+  end type
+  type, bind(c) :: norn_world_info
+    integer(c_size_t) :: struct_size = 0
+    integer(c_int32_t) :: rank = 0, size = 0, thread_level = 0, device_aware = 0
+    integer(c_int64_t) :: key_limit = 0, in_flight = 0, live = 0
+    integer(c_int32_t) :: verify = 0, ordered_lanes = 0
+    character(kind=c_char) :: device_reason(128) = c_null_char, library(256) = c_null_char
   end type
   type, bind(c) :: norn_self_info
     integer(c_size_t) :: struct_size = 0
@@ -321,6 +351,129 @@ module norn_c
     integer(c_int32_t) function norn_mpi_register(table) bind(c, name="norn_mpi_register")
       import
       type(c_ptr), value :: table
+    end function
+    integer(c_int32_t) function norn_world_attach_f(rt, comm, config_or_null, world) bind(c, name="norn_world_attach_f")
+      import
+      type(norn_runtime), value :: rt
+      integer(c_int32_t), value :: comm
+      type(c_ptr), value :: config_or_null
+      type(norn_world), intent(inout) :: world
+    end function
+    integer(c_int32_t) function norn_world_get(world, info) bind(c, name="norn_world_get")
+      import
+      type(norn_world), value :: world
+      type(norn_world_info), intent(inout) :: info
+    end function
+    integer(c_int32_t) function norn_world_flush(world, timeout_ns) bind(c, name="norn_world_flush")
+      import
+      type(norn_world), value :: world
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int32_t) function norn_world_fail(world, code, message) bind(c, name="norn_world_fail")
+      import
+      type(norn_world), value :: world
+      integer(c_int32_t), value :: code
+      type(c_ptr), value :: message
+    end function
+    integer(c_int32_t) function norn_world_detach(world, timeout_ns) bind(c, name="norn_world_detach")
+      import
+      type(norn_world), value :: world
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int32_t) function norn_world_lane(world, lane) bind(c, name="norn_world_lane")
+      import
+      type(norn_world), value :: world
+      type(norn_world), intent(inout) :: lane
+    end function
+    integer(c_int32_t) function norn_send(world, from, peer, key, how, token) bind(c, name="norn_send")
+      import
+      type(norn_world), value :: world
+      type(norn_slice), intent(in) :: from
+      integer(c_int32_t), value :: peer
+      integer(c_int64_t), value :: key
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_recv(world, to, peer, key, how, token) bind(c, name="norn_recv")
+      import
+      type(norn_world), value :: world
+      type(norn_slice), intent(in) :: to
+      integer(c_int32_t), value :: peer
+      integer(c_int64_t), value :: key
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_barrier(world, how, token) bind(c, name="norn_barrier")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_bcast(world, buffer, root, how, token) bind(c, name="norn_bcast")
+      import
+      type(norn_world), value :: world
+      type(norn_slice), intent(in) :: buffer
+      integer(c_int32_t), value :: root
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_reduce(world, from, to, op, root, how, token) bind(c, name="norn_reduce")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(c_ptr), value :: to
+      integer(c_int64_t), value :: op
+      integer(c_int32_t), value :: root
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_allreduce(world, from, to, op, how, token) bind(c, name="norn_allreduce")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(norn_slice), intent(in) :: to
+      integer(c_int64_t), value :: op
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_gather(world, from, to, counts, root, how, token) bind(c, name="norn_gather")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(c_ptr), value :: to
+      type(c_ptr), value :: counts
+      integer(c_int32_t), value :: root
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_scatter(world, from, to, counts, root, how, token) bind(c, name="norn_scatter")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(c_ptr), value :: to
+      type(c_ptr), value :: counts
+      integer(c_int32_t), value :: root
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_allgather(world, from, to, counts, how, token) bind(c, name="norn_allgather")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(norn_slice), intent(in) :: to
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_alltoall(world, from, give, to, take, how, token) bind(c, name="norn_alltoall")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(c_ptr), value :: give
+      type(norn_slice), intent(in) :: to
+      type(c_ptr), value :: take
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
     end function
     integer(c_int32_t) function norn_intern(rt, text, name) bind(c, name="norn_intern")
       import

@@ -137,6 +137,18 @@ edging() { # MPI FAMILY: the programs
     # shellcheck disable=SC2086
     compile "$1" "$2" "finalized_$1" "$here/finalized.c" $norn
 }
+in_fortran() { # MPI: the module compiled by this MPI's compiler, and a program that uses it
+    local file folder=$work/fortran_$1
+    mkdir -p "$folder"
+    cd "$folder"
+    for file in norn_c norn_failure_policy norn_memory_of norn_accesses norn_contained norn_data_calls norn_array_calls \
+        norn_task_calls norn_token_calls norn_runtime_calls norn_world_calls norn; do
+        "$mpis/$1/mpifort" -std=f2018 -O1 -c "$top/bindings/fortran/$file.f90"
+    done
+    # shellcheck disable=SC2086 # a list of flags
+    "$mpis/$1/mpifort" -std=f2018 -O1 "$here/ring.f90" ./*.o -o ring $norn
+    mpirun "$1" 2 ./ring
+}
 one() { # MPI WHEN STATUS TEXT...: one rank, as its launcher starts it
     local name=$1
     shift
@@ -229,6 +241,7 @@ while read -r name family; do
     case $name in
         openmpi4 | mpich4 | mpich5-abi) check "$name: edges, four ranks" mpirun "$name" 4 "./edges_$name" 3 ;;
     esac
+    if [ -x "$mpis/$name/mpifort" ]; then check "$name: edges from Fortran" in_fortran "$name"; fi
     check "$name: MPI_Finalize too early" mpirun "$name" 2 "./finalized_$name"
 done <list
 

@@ -130,6 +130,46 @@ fn a_size_that_differs_within_a_rank_is_an_error_too() {
 }
 
 #[test]
+fn a_datum_is_not_sent_to_itself() {
+    use norn::abi::data::*;
+    on_ranks(&config(), |rank| {
+        let memory = [0i64; 2];
+        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+        let desc = norn_data_desc {
+            struct_size: size_of::<norn_data_desc>(),
+            ptr: memory.as_ptr().cast_mut().cast(),
+            bytes: 16,
+            ..unsafe { std::mem::zeroed() }
+        };
+        let mut datum = norn_data::default();
+        // SAFETY: the pointers are of live variables; the memory outlives the datum.
+        ok(unsafe { norn_data_register(rank.rt, &desc, &mut datum) });
+        let part = norn_slice {
+            data: datum,
+            ptr: std::ptr::null_mut(),
+            ..numbers(&memory)
+        };
+        let sent = rank.send(&part, rank.rank, 4, &[]);
+        // SAFETY: the pointers are of live variables.
+        let status = unsafe {
+            norn::abi::world::norn_recv(
+                rank.world,
+                &part,
+                rank.rank,
+                4,
+                std::ptr::null(),
+                std::ptr::null_mut(),
+            )
+        };
+        assert_eq!(status, NORN_E_INVALID);
+        assert!(last_error().contains("same datum"), "{}", last_error());
+        let other = [0i64; 2];
+        ok(rank.wait(rank.recv(&numbers(&other), rank.rank, 4, &[])));
+        ok(rank.wait(sent));
+    });
+}
+
+#[test]
 fn verify_mode_names_both_declarations() {
     for way in WAYS {
         let mut world = world_config();

@@ -96,7 +96,7 @@ fn detach_and_attach_again_leaves_nothing() {
         size: 3,
         ..config()
     });
-    let rounds = if std::env::var_os("SIM_SOAK").is_some() {
+    let rounds = if std::env::var_os("NORN_TEST_SOAK").is_some() {
         5000
     } else {
         200

@@ -91,6 +91,13 @@ impl World {
                 (wire, 0)
             }
         };
+        let own = peer == self.rank;
+        let datum = slice.data.id;
+        if own && self.lines.meets_itself(send, wire, datum) {
+            return Err(invalid(format!(
+                "{name}: both ends of a message from rank {peer} to itself are the same datum: neither could go before the other"
+            )));
+        }
         let mut message = Message {
             send,
             peer,
@@ -112,6 +119,9 @@ impl World {
         let token = self.submit(runtime, What::Message(message), &accesses, manner)?;
         if let Some(turn) = turn {
             turn.take();
+        }
+        if own {
+            self.lines.enter_own(send, wire, datum);
         }
         Ok(token)
     }

@@ -30,6 +30,8 @@ struct Queues {
     lines: HashMap<Line, VecDeque<Arc<Exchange>>>,
     /// Ordered edges, by whether this rank sends, and the peer.
     pairs: HashMap<(bool, i32), Pair>,
+    /// Messages of this rank to itself of which one end is declared: whether that is the sending one, and its datum.
+    own: HashMap<Wire, VecDeque<(bool, u64)>>,
     /// Verify mode: edges declared of each key.
     keys: HashMap<(bool, i32, i64), u64>,
 }
@@ -123,6 +125,28 @@ impl Lines {
         *next - 1
     }
 
+    /// Whether the other end of the next message of this rank to itself is declared and is the same datum.
+    pub(crate) fn meets_itself(&self, send: bool, wire: Wire, datum: u64) -> bool {
+        let queues = self.queues.lock();
+        let other = queues.own.get(&wire).and_then(|ends| ends.front());
+        datum != 0 && other == Some(&(!send, datum))
+    }
+
+    /// An end of a message of this rank to itself is declared.
+    pub(crate) fn enter_own(&self, send: bool, wire: Wire, datum: u64) {
+        let mut queues = self.queues.lock();
+        let ends = queues.own.entry(wire).or_default();
+        match ends.front() {
+            Some((other, _)) if *other != send => {
+                ends.pop_front();
+                if ends.is_empty() {
+                    queues.own.remove(&wire);
+                }
+            }
+            _ => ends.push_back((send, datum)),
+        }
+    }
+
     /// Puts an exchange at the end of its line.
     pub(crate) fn enter(&self, exchange: &Arc<Exchange>) {
         let mut queues = self.queues.lock();
@@ -201,5 +225,50 @@ impl Lines {
             .iter()
             .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
         line.get(position + 1).cloned()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_at_a_time_declares_ordered_edges_of_a_pair() {
+        let lines = Lines::new(2, 3);
+        let turn = lines.next_ordered(true, 5).unwrap();
+        let refused = lines.next_ordered(true, 5).map(|turn| turn.number);
+        assert_eq!(refused.unwrap_err().status(), NORN_E_ORDER);
+        // The other way and another peer are other pairs.
+        assert_eq!(lines.next_ordered(false, 5).unwrap().number, 0);
+        assert_eq!(lines.next_ordered(true, 6).unwrap().number, 0);
+        turn.take();
+        assert_eq!(lines.next_ordered(true, 5).unwrap().number, 1);
+        // Not taken: the number is still free.
+        assert_eq!(lines.next_ordered(true, 5).unwrap().number, 1);
+    }
+
+    #[test]
+    fn ordered_edges_go_round_all_tags_of_all_lanes() {
+        let lines = Lines::new(2, 3);
+        let wires: Vec<Wire> = (0..7).map(|number| lines.wire_of(number)).collect();
+        let distinct: std::collections::HashSet<_> = wires[..6].iter().copied().collect();
+        assert_eq!(distinct.len(), 6);
+        assert_eq!(wires[6], wires[0]);
+        assert!(wires.iter().all(|wire| wire.lane > 0 && wire.tag < 3));
+    }
+
+    #[test]
+    fn ends_of_own_messages_are_paired_in_order() {
+        let lines = Lines::new(1, 1);
+        let wire = Wire { lane: 0, tag: 0 };
+        lines.enter_own(true, wire, 7);
+        lines.enter_own(true, wire, 8);
+        assert!(lines.meets_itself(false, wire, 7));
+        assert!(!lines.meets_itself(false, wire, 8));
+        lines.enter_own(false, wire, 9);
+        assert!(lines.meets_itself(false, wire, 8));
+        lines.enter_own(false, wire, 0);
+        assert!(!lines.meets_itself(false, wire, 8));
+        assert!(lines.queues.lock().own.is_empty());
     }
 }
