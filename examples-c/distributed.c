@@ -1,8 +1,9 @@
 /*
  * The program on the ranks of MPI.
  *
- * Rank 0 reads the problem and sends each rank its tiles; all solve; rank 0 collects the factor and the answer. Then MPI is
- * over, and rank 0, alone, runs the same kernels in a plain loop and compares: each rank's tiles of the factor, and the answer.
+ * Rank 0 reads the problem and sends each rank its tiles; all solve; rank 0 collects the factor and the answer. Then
+ * MPI is over, and rank 0, alone, runs the same kernels in a plain loop and compares: each rank's tiles of the factor,
+ * and the answer.
  *
  * A failure on one rank reaches the others through the messages and collectives that depend on it, so all of them come to
  * the same end, and rank 0 says what happened.

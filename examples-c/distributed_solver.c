@@ -34,9 +34,9 @@ static void receive_from(struct rank_view *view, const struct tiles *tiles, cons
  * Copies of matrix tiles.
  *
  * Tile `i` of a column takes part in the updates of the factor's tiles (i, j), j from `low` to i, and (r, i), r from
- * i + 1 on: those of row i left of the diagonal and those of column i below it. So it is needed by some of the grid's row of
- * i and some of the grid's column of i. The last `across` of the former and the first `down - 1` of the latter are all different ranks, and all
- * there are.
+ * i + 1 on: those of row i up to the diagonal and those of column i below it. Their owners are in one row and one column of
+ * the grid of ranks, and repeat: the last `across` of the former and the first `down - 1` of the latter are all different
+ * ranks, and all there are.
  */
 static void send_copies(struct rank_view *view, const struct tiles *tiles, const struct tile *tile, int i, int low,
                         int32_t priority) {
@@ -196,7 +196,8 @@ static void substitute_forward(struct rank_view *view, const struct tiles *x) {
     }
 }
 
-/* x = L^-T x, from the last part to the first. Part i travels up column i to its home, and from there along row i as a copy. */
+/* x = L^-T x, from the last part to the first. Part i travels up column i to its home, and from there along row i as a
+ * copy. */
 static void substitute_backward(struct rank_view *view, const struct tiles *x) {
     const struct distribution *d = view->d;
     const struct tiles *l = &view->system->factor;

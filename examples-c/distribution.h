@@ -1,4 +1,5 @@
-/* Which rank owns which tile: block-cyclic over a grid of ranks. Plain arithmetic, so that every rank knows of every tile. */
+/* Which rank owns which tile: block-cyclic over a grid of ranks. Plain arithmetic, so that every rank knows it of every
+ * tile without asking. */
 #ifndef DISTRIBUTION_H
 #define DISTRIBUTION_H
 

@@ -28,7 +28,8 @@ struct answers {
     int rank_count, grid_down, grid_across;
 };
 
-/* Prints the report, writes the answer where it is asked for, and with --check judges it. Returns 0, or -1 after a complaint. */
+/* Prints the report, writes the answer where it is asked for, and with --check judges it. Returns 0, or -1 after a
+ * complaint. */
 int report(const struct problem *problem, struct answers *answers, const struct options *options);
 
 #endif

@@ -14,13 +14,15 @@ struct run {
 double now(void); /* seconds */
 norn_runtime_stats read_stats(norn_runtime *rt);
 
-/* Waits for `done`; on a terminal it says now and then how far this process is. `before`: from before the first submission. */
+/* Waits for `done`; on a terminal it says now and then how far this process is. `before`: from before the first
+ * submission. */
 norn_status await_with_progress(norn_runtime *rt, norn_token done, const norn_runtime_stats *before);
 
 /* Complains of the failure that `done` has ended with, as the task that failed first told it. Returns -1. */
 int explain(norn_runtime *rt, norn_token done, norn_status status, const struct problem *problem);
 
-/* Loads the tiles and runs the kernels in a plain loop, without norn; x gets the answer. Returns 0, or -1 after a complaint. */
+/* Loads the tiles and runs the kernels in a plain loop, without norn; x gets the answer. Returns 0, or -1 after a
+ * complaint. */
 int solve_in_sequence(struct tile_system *system, const struct problem *problem, double *x, struct run *best);
 
 /* Returns 0, or -1 after a complaint. */

@@ -63,19 +63,21 @@ class Bench:
         return text[:-1]
 
     def ranks(self, count, program, *arguments, **environment):
-        """Runs it on so many ranks; gives exit status, standard output, and what norn and the program said on standard error.
-        Launchers and MPIs say things of their own there."""
+        """Runs it on so many ranks; gives exit status, standard output, and what norn and the program said on standard
+        error. Launchers and MPIs say things of their own there."""
         if not self.mpirun:
             raise Skip("--mpirun is not given: the examples were built without MPI")
         command = [self.mpirun, "-n", str(count), os.path.join(self.programs, program), *map(str, arguments)]
-        with subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        with subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE,
                               env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment}) as process:
             try:
                 out, err = process.communicate(timeout=120)
             except subprocess.TimeoutExpired:
                 process.terminate()  # the launcher ends its ranks; killed, it would leave them
                 raise
-        said = [line for line in err.decode(errors="replace").splitlines() if re.search(r"\bnorn\b|^cholesky: |^heat2d: ", line)]
+        said = [line for line in err.decode(errors="replace").splitlines()
+                if re.search(r"\bnorn\b|^cholesky: |^heat2d: ", line)]
         return process.returncode, out.decode(errors="replace"), said
 
     def good_ranks(self, count, program, *arguments, **environment):
@@ -462,7 +464,8 @@ def check_ranks_not_definite(bench):
 
 
 def check_ranks_refused(bench):
-    for arguments, piece in ((["--bogus", 1], "'--bogus'"), (["--tile", 0], "--tile"), (["--matrix", "no.mtx"], "no.mtx: cannot open"),
+    for arguments, piece in ((["--bogus", 1], "'--bogus'"), (["--tile", 0], "--tile"),
+                             (["--matrix", "no.mtx"], "no.mtx: cannot open"),
                              (["--size", 2000, "--tile", 1], "larger tiles"), (["--workers", -1], "--workers"),
                              (["--size", 1 << 20], "too large")):
         message = bench.bad_ranks(3, "cholesky", *arguments)
@@ -498,8 +501,8 @@ def check_ranks_real(bench):
     bench.good("cholesky", "--matrix", matrix, "--rhs", rhs, "--tile", 96, "--output", "alone.mtx")
     alone = bench.read_vector("alone.mtx")
     for count in (1, 2, 3, 4):
-        text = bench.good_ranks(count, "cholesky", "--matrix", matrix, "--rhs", rhs, "--tile", 96, "--check", "--repeat", 1,
-                                "--output", "x.mtx")
+        text = bench.good_ranks(count, "cholesky", "--matrix", matrix, "--rhs", rhs, "--tile", 96, "--check",
+                                "--repeat", 1, "--output", "x.mtx")
         if "1850 x 712, least squares" not in text or not dgels_difference(text) <= 1e-9:
             raise Failure(text)
         assert_equal(text.count("equal in every bit"), 2, f"factor and answer on {count} ranks")
