@@ -69,10 +69,10 @@ fn every_collective_gives_what_mpi_gives() {
             ok(rank.wait(token));
             assert_eq!(root, if rank.rank == 1 { [6, 4] } else { [-1, -1] });
 
-            let gathered = [-1i64; 4];
+            let (own, gathered) = ([me], [-1i64; 4]);
             ok(norn_gather(
                 world,
-                &numbers(&[me]),
+                &numbers(&own),
                 &numbers(&gathered),
                 null(),
                 3,
