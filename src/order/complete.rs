@@ -277,7 +277,7 @@ impl Graph {
         for datum in data_indices {
             if let Some(timeline) = domain.get_mut(&datum) {
                 if cause == 0 && !timeline.writer.is_zero() {
-                    cause = self.failures.cause_of(timeline.writer);
+                    cause = self.cause_of_writer(timeline.writer);
                 }
                 timeline.retire(self, lane);
             }
@@ -288,6 +288,19 @@ impl Graph {
         } else {
             ending
         }
+    }
+
+    /// The cause that the last writer of a domain leaves behind, 0 if none. All children are done; but where pieces were
+    /// joined meanwhile the writer is a gate, which whoever joined them may not have completed yet. What it is doomed by
+    /// was set before the last child's end.
+    fn cause_of_writer(&self, writer: Token) -> u32 {
+        let node = self.nodes.get(writer.index());
+        let doom = node.cause.load(Ordering::Acquire);
+        if node.load_successors().generation() == writer.generation() {
+            return doom;
+        }
+        // Entered before the generation moves on.
+        self.failures.cause_of(writer)
     }
 
     /// Completes the reserved places that a task filled.
