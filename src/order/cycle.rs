@@ -316,7 +316,9 @@ impl Graph {
             .filter(|index| late.contains(index) || self.may_wait(*index))
             .collect();
         let at_opener = task.place.kind == NORN_PLACE_OPENER;
-        if explicit.is_empty() && lane.wanted.is_empty() && !at_opener && !has_edges {
+        // Each of its edges was searched when it was added: they matter only where there is another start to wait for.
+        let waits_for_start = has_edges && late.len() + places.len() > 1;
+        if explicit.is_empty() && lane.wanted.is_empty() && !at_opener && !waits_for_start {
             return Ok(());
         }
         // The task waits for the arrival of its places, and as a bound token it may have edges already: one of the
