@@ -850,8 +850,9 @@ norn_status norn_intern(struct norn_runtime *rt, const char *text, const char **
 // On success norn owns `arg` until it has called `drop`; on an error nothing was taken: the caller keeps
 // `arg`, `drop` is not called, no place in a timeline is used.
 // Errors: `NORN_E_INVALID` (the text names the field), `NORN_E_UNCOVERED` (child), `NORN_E_STATE` (`as` is
-// bound already), `NORN_E_DEADLOCK` (binding `as` would close a cycle; the text shows it),
-// `NORN_E_UNSUPPORTED` (`enqueue` without a device), `NORN_E_CLOSED`, `NORN_E_RESOURCE`, `NORN_E_MEMORY`.
+// bound already), `NORN_E_DEADLOCK` (it would wait for what waits for `as`, its group, its parent or a place it
+// fills; the text shows the cycle), `NORN_E_UNSUPPORTED` (`enqueue` without a device), `NORN_E_CLOSED`,
+// `NORN_E_RESOURCE`, `NORN_E_MEMORY`.
 // Any thread, inside tasks too. Does not block, except above `max_live_tasks` outside tasks.
 //
 // # Safety

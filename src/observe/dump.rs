@@ -98,6 +98,9 @@ fn condition(graph: &Graph, index: u32, state: u32) -> String {
     let pending = node.pending.load(Ordering::Acquire);
     match state & kind::MASK {
         kind::DECLARED => return "has no task yet".into(),
+        kind::PROMISE if state & flag::STARTED != 0 => {
+            return "kept, to be delivered when nothing else runs".into();
+        }
         kind::PROMISE => return "not fulfilled yet".into(),
         kind::GROUP => return "has members or is open".into(),
         _ => {}

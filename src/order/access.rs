@@ -111,7 +111,11 @@ impl Graph {
         let datum = data.get(index);
         let mut via = via;
         let mut first_writer = false;
-        if via == 0 && !datum.unwritten.is_zero() && mode != NORN_READ as u32 {
+        if via == 0
+            && !datum.unwritten.is_zero()
+            && mode != NORN_READ as u32
+            && !lane.first_written.contains(&index)
+        {
             // The first writer takes the place that was kept for it.
             if mode == NORN_REDUCE as u32 {
                 return Err(invalid(format!(

@@ -202,6 +202,13 @@ impl Graph {
         token: Token,
         failure: Option<(i32, &str)>,
     ) -> Result<()> {
+        let index = self.claim_promise(token)?;
+        self.end_promise(lane, index, failure);
+        Ok(())
+    }
+
+    /// Makes the caller the only one who may end a promise, and gives its node.
+    pub(crate) fn claim_promise(&self, token: Token) -> Result<u32> {
         let not_open = || {
             Error::new(
                 NORN_E_STATE,
@@ -214,7 +221,7 @@ impl Graph {
         let Some((index, node)) = self.live_node(token)? else {
             return Err(not_open());
         };
-        let Some(pin) = self.observers.pin(token, node) else {
+        let Some(_pin) = self.observers.pin(token, node) else {
             return Err(not_open());
         };
         if node.kind() != kind::PROMISE {
@@ -232,20 +239,23 @@ impl Graph {
         if node.set(flag::STARTED) & over != 0 {
             return Err(not_open());
         }
-        drop(pin);
+        Ok(index)
+    }
+
+    /// Ends a promise that the caller has claimed.
+    pub(crate) fn end_promise(&self, lane: &mut Lane, index: u32, failure: Option<(i32, &str)>) {
         let ending = match failure {
             None => Ending::Success,
             Some((code, text)) => Ending::Failed(self.new_cause(
                 lane,
                 index,
-                crate::abi::status::NORN_E_TASK_FAILED,
+                NORN_E_TASK_FAILED,
                 code,
                 "promise",
                 text,
             )),
         };
         lane.ripple.endings.push((index, ending));
-        Ok(())
     }
 
     /// A node that calls `call` when `token` has completed.

@@ -356,12 +356,24 @@ impl Graph {
 
     /// Cancels every task that has not started, except those with `spared` flags.
     pub(crate) fn cancel_all(&self, lane: &mut Lane, spared: u32) {
+        self.cancel_tasks(lane, |node| !node.has(spared));
+    }
+
+    /// Cancels the tasks that somebody awaits, except cleanup.
+    pub(crate) fn cancel_awaited(&self, lane: &mut Lane) {
+        self.cancel_tasks(lane, |node| {
+            node.load_successors().is_observed() && !node.has(flag::RUN_ALWAYS)
+        });
+    }
+
+    fn cancel_tasks(&self, lane: &mut Lane, which: impl Fn(&Node) -> bool) {
         for index in self.nodes.indices() {
             let node = self.nodes.get(index);
             let token = node.token(self.id, index);
             let state = node.load_state();
             if state & kind::MASK == kind::TASK
-                && state & (flag::STARTED | flag::CANCELLED | spared) == 0
+                && state & (flag::STARTED | flag::CANCELLED) == 0
+                && which(node)
             {
                 let _ = self.cancel(lane, token);
                 self.settle(lane);

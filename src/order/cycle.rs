@@ -1,8 +1,8 @@
 //! The deadlock search: who waits for whom, followed forward.
 //!
 //! A cycle can only be closed where something is made to wait late: a declared
-//! token is bound, an edge is added to a held or declared one, a body awaits, or a
-//! task queues for COMMUTE data. At these places the search starts from the node
+//! token is bound, a group or a parent gets a member or child, an edge is added to a
+//! held or declared token, a body awaits, or a task queues for COMMUTE data. At these places the search starts from the node
 //! whose end the new wait delays, and looks for the node it would wait for. It costs
 //! the size of the part of the graph that hangs on the start node, and is skipped
 //! where that is empty or where the other side cannot be waiting for anything.
@@ -57,11 +57,11 @@ impl Cone {
 impl Graph {
     /// Everything that waits, directly or not, for the end of a start node. Under the placing lock.
     pub(crate) fn cone(&self, starts: &[u32]) -> Cone {
-        self.cone_and_back(starts).0
+        self.cone_and_back(starts, 0).0
     }
 
-    /// With the way to a start node that waits for one of them, if there is one.
-    fn cone_and_back(&self, starts: &[u32]) -> (Cone, Option<Vec<u32>>) {
+    /// With the way to a start node that waits for one of them, if there is one other than `parent`.
+    fn cone_and_back(&self, starts: &[u32], parent: u32) -> (Cone, Option<Vec<u32>>) {
         let mut cone = Cone {
             found: starts.iter().map(|start| (*start, *start)).collect(),
         };
@@ -81,7 +81,7 @@ impl Graph {
                     Some(through) if *through == dependant && back.is_none() => {
                         // Filled places and groups are found for the end of what they stand for.
                         let waits = self.nodes.get(dependant).kind() != kind::GROUP;
-                        if waits && self.filler(dependant) == 0 {
+                        if waits && dependant != parent && self.filler(dependant) == 0 {
                             let mut path = cone.path(index);
                             path.push(dependant);
                             back = Some(path);
@@ -271,8 +271,9 @@ impl Graph {
         awaited.then_some(done)
     }
 
-    /// Refuses a task that would wait for what waits for it: because it binds a declared token or joins a group
-    /// (`late`), or because it fills reserved places. The accesses are in `lane.wanted`. Under the placing lock.
+    /// Refuses a task that would wait for what waits for it: because it binds a declared token, joins a group or is a
+    /// child (`late`: the token, the group's end, the parent), or because it fills reserved places. The accesses are in
+    /// `lane.wanted`. Under the placing lock.
     pub(crate) fn refuse_cycle(
         &self,
         data: &DataTable,
@@ -290,13 +291,19 @@ impl Graph {
             .flat_map(|place| self.with_siblings(place))
             .collect();
         let mut late = late;
+        // A bound token may have edges already, and so wait for the group that the task joins.
+        let mut has_edges = false;
         late.retain(|index| {
             let node = self.nodes.get(*index);
             let word = node.load_successors();
+            let is_bound = node.kind() == kind::DECLARED;
+            let waits = is_bound && self.may_wait(*index);
+            has_edges |= waits;
             word.head() != LinkId::NONE
                 || word.is_observed()
                 || node.annex.load(Ordering::Relaxed) != 0
-                || node.kind() == kind::GROUP
+                || !is_bound
+                || waits
         });
         if late.is_empty() && places.is_empty() {
             return Ok(());
@@ -304,17 +311,20 @@ impl Graph {
         let explicit: Vec<u32> = after
             .iter()
             .map(|token| Token::from(*token))
-            .filter(|token| !self.is_complete(*token) && self.may_wait(token.index()))
+            .filter(|token| !self.is_complete(*token))
             .map(Token::index)
+            .filter(|index| late.contains(index) || self.may_wait(*index))
             .collect();
         let at_opener = task.place.kind == NORN_PLACE_OPENER;
-        if explicit.is_empty() && lane.wanted.is_empty() && !at_opener {
+        // Each of its edges was searched when it was added: they matter only where there is another start to wait for.
+        let waits_for_start = has_edges && late.len() + places.len() > 1;
+        if explicit.is_empty() && lane.wanted.is_empty() && !at_opener && !waits_for_start {
             return Ok(());
         }
         // The task waits for the arrival of its places, and as a bound token it may have edges already: one of the
-        // start nodes may wait for another. (A group waits for the task, which is no harm.)
+        // start nodes may wait for another. (A group and a parent wait for the task, which is no harm.)
         let starts = [&late[..], &places[..]].concat();
-        let (cone, back) = self.cone_and_back(&starts);
+        let (cone, back) = self.cone_and_back(&starts, parent);
         if let Some(path) = back {
             return Err(self.cycle_error(NORN_E_DEADLOCK, &path));
         }

@@ -230,7 +230,13 @@ impl Graph {
         for wanted in &wanted {
             let timeline = &data.get(wanted.datum).timeline;
             let writes = wanted.mode != NORN_READ as u32 && wanted.via == 0;
-            if !writes || (timeline.run != Run::Readers && timeline.gate.is_zero()) {
+            // An open run of commuters or reducers comes after `writer`, and nobody may pass it.
+            let behind_readers = match timeline.run {
+                Run::Readers => true,
+                Run::None => !timeline.gate.is_zero(),
+                Run::Commute | Run::Reduce => false,
+            };
+            if !writes || !behind_readers {
                 continue;
             }
             let writer = timeline.writer;
@@ -264,7 +270,8 @@ impl Graph {
         let fallbacks = core::mem::take(&mut unsafe { annex.body() }.fallbacks);
         for (datum, gate) in fallbacks {
             let timeline = &mut data.get_mut(datum).timeline;
-            if timeline.writer == place {
+            // An open run of commuters waits for the place, and what comes next waits for them.
+            if timeline.writer == place && timeline.run != Run::Commute {
                 timeline.writer = gate;
                 if timeline.gate.is_zero() {
                     timeline.gate = place;

@@ -105,7 +105,17 @@ impl Graph {
         bound: Option<u32>,
     ) -> Result<Token> {
         let group = self.group_for(body, task.group)?;
-        let plain = accesses.is_empty() && group == 0 && bound.is_none();
+        let parent = if task.flags & NORN_CHILD != 0 {
+            body
+        } else {
+            0
+        };
+        // Whether somebody waits for the task from now on, so that its edges can close a cycle.
+        let is_part = group != 0 || parent != 0;
+        let plain = accesses.is_empty()
+            && group == 0
+            && bound.is_none()
+            && (parent == 0 || after.is_empty());
         if plain {
             let index = self.prepare(lane, body, task, 0, None, 0)?;
             let token = self.nodes.get(index).token(self.id, index);
@@ -115,11 +125,6 @@ impl Graph {
             return Ok(token);
         }
         let mut data = self.data.lock();
-        let parent = if task.flags & NORN_CHILD != 0 {
-            body
-        } else {
-            0
-        };
         plant!("submit.placing_locked");
         self.admit(&data, lane, parent, group, bound, task, accesses, after)?;
         let index = self.prepare(lane, body, task, lane.wanted.len(), bound, group)?;
@@ -136,12 +141,12 @@ impl Graph {
         let mut joiner = Joiner::new(self, index);
         let flags = self.take_places(&mut data, lane, &mut joiner, parent)?;
         plant!("submit.places_taken");
-        if bound.is_none() {
+        if bound.is_none() && (after.is_empty() || !is_part) {
             drop(data);
             let state = self.link(lane, &mut joiner, after, flags)?;
             self.go(lane, joiner, task, state);
         } else {
-            // Search and links are one step, or two bindings could close a cycle that neither sees.
+            // Search and links are one step, or two submissions could close a cycle that neither sees.
             let state = self.link(lane, &mut joiner, after, flags)?;
             drop(data);
             self.go(lane, joiner, task, state);
@@ -165,9 +170,13 @@ impl Graph {
     ) -> Result<()> {
         self.resolve(data, lane, parent, accesses)?;
         let done = self.done_if_awaited(group, after);
-        if bound.is_some() || done.is_some() || lane.wanted.iter().any(|wanted| wanted.via != 0) {
-            let late = [bound, done].into_iter().flatten().collect();
-            self.refuse_cycle(data, late, lane, parent, task, after)?;
+        // The parent waits for its child; for what comes before that by data it never waits itself.
+        let parent_waits = parent != 0 && (bound.is_some() || !after.is_empty());
+        let filled = lane.wanted.iter().any(|wanted| wanted.via != 0);
+        if bound.is_some() || done.is_some() || parent_waits || filled {
+            let waiting_parent = parent_waits.then_some(parent);
+            let late = [bound, done, waiting_parent].into_iter().flatten();
+            self.refuse_cycle(data, late.collect(), lane, parent, task, after)?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::runtime::Runtime;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_STATE};
-use crate::abi::types::{NORN_READ, NORN_REDUCE, norn_access, norn_task, norn_token};
+use crate::abi::types::{norn_access, norn_task, norn_token};
 use crate::error::{Error, Result};
 use crate::order::lane::Lane;
 use crate::order::node::kind;
@@ -23,8 +23,6 @@ pub(crate) struct Batch<'a> {
     entries: Vec<Entry<'a>>,
     bound: HashSet<u64>,
     filled: HashSet<u64>,
-    /// Data that an earlier task of the batch writes.
-    written: HashSet<u64>,
     /// What checks work with. It never touches the graph.
     scratch: Lane,
 }
@@ -37,7 +35,6 @@ impl<'a> Batch<'a> {
             entries: Vec::new(),
             bound: HashSet::new(),
             filled: HashSet::new(),
-            written: HashSet::new(),
             scratch: Lane::default(),
         }
     }
@@ -53,13 +50,15 @@ impl<'a> Batch<'a> {
         self.runtime.check_place(task)?;
         graph.check_task(self.body, task, after)?;
         let bound = self.check_bound(task)?;
-        let checked = self.as_if_written(accesses);
-        graph.check_admission(&mut self.scratch, self.body, bound, task, &checked, after)?;
-        for access in accesses {
-            if access.mode != NORN_READ && access.mode != NORN_REDUCE {
-                self.written.insert(access.data.id);
-            }
-        }
+        graph.check_admission(&mut self.scratch, self.body, bound, task, accesses, after)?;
+        // A later task of the batch comes after those who wait for the first writer, not before them.
+        let firsts = self
+            .scratch
+            .wanted
+            .iter()
+            .filter(|wanted| wanted.first_writer);
+        let firsts = firsts.map(|wanted| wanted.datum);
+        self.scratch.first_written.extend(firsts);
         for access in accesses {
             if access.slot != 0 && !self.filled.insert(access.slot) {
                 return Err(Error::new(
@@ -95,19 +94,6 @@ impl<'a> Batch<'a> {
                 ),
             )),
         }
-    }
-
-    /// The accesses as they are to be checked. An earlier task of the batch may be the first writer of an unwritten
-    /// datum: then a REDUCE is allowed, and a writer comes after those who wait for that first one, not before.
-    fn as_if_written(&self, accesses: &[norn_access]) -> Vec<norn_access> {
-        let mut checked = accesses.to_vec();
-        for access in &mut checked {
-            let known = (NORN_READ..=NORN_REDUCE).contains(&access.mode);
-            if known && access.slot == 0 && self.written.contains(&access.data.id) {
-                access.mode = NORN_READ;
-            }
-        }
-        checked
     }
 
     /// Submits all. Each was checked against the graph as it is. What can still fail is a cycle that several tasks of

@@ -18,6 +18,7 @@ use crate::sync::Mutex;
 
 use super::runtime::Runtime;
 use super::seat;
+use super::wait::Watching;
 use crate::order::observers::Notify;
 use crate::sync::mutant;
 
@@ -302,7 +303,7 @@ impl BlockedBodies {
 pub(crate) enum Resumed {
     /// It was told, and sits in this slot.
     Told(usize),
-    /// The deadline passed; it sits in this slot.
+    /// The deadline passed, or without one what it awaits can never come; it sits in this slot.
     TimedOut(usize),
 }
 
@@ -342,7 +343,8 @@ impl Runtime {
         spare.give(Granted::Slot(slot));
         plant!("wait.slot_given");
         let in_time = match deadline {
-            None => body.grant.wait(),
+            None if super::threads::is_thread_of(self) => body.grant.wait(),
+            None => self.wait_watching(&body.grant),
             Some(deadline) => body.grant.wait_until(deadline),
         };
         let resumed = match in_time {
@@ -366,6 +368,22 @@ impl Runtime {
         self.blocked.limited.fetch_sub(limited, Ordering::SeqCst);
         self.blocked.end_wait(&body.grant);
         resumed
+    }
+
+    /// As `Grant::wait`, on a thread of the application, which has come here from a wait, drain or close of its own.
+    /// None too when what the body awaits can never come.
+    fn wait_watching(&self, grant: &Grant) -> Option<usize> {
+        let _watching = Watching::new(self, true);
+        grant.expect_here();
+        loop {
+            if let Some(slot) = grant.take() {
+                return Some(slot);
+            }
+            if grant.state.lock().0 == Granted::Stop || self.sees_that_nothing_comes() {
+                return None;
+            }
+            crate::sync::thread::park();
+        }
     }
 
     /// Lets a spare sit in `slot`, which the calling body holds, while the body waits for another runtime.

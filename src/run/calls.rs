@@ -139,30 +139,12 @@ impl Runtime {
         self.act(|graph, lane| graph.keep_promise(lane, token, failure))
     }
 
+    /// Claims a promise at once, so that whoever keeps or cancels it after this comes too late, and keeps its end for
+    /// `deliver_external`.
     fn defer_promise(&self, token: Token, failure: Option<(i32, &str)>) -> Result<()> {
-        match self.graph().live_node(token)? {
-            Some((_, node)) if node.kind() == kind::PROMISE => {}
-            Some(_) => {
-                return Err(Error::new(
-                    NORN_E_INVALID,
-                    format!("token {:#x} is no promise", token.0),
-                ));
-            }
-            None => {
-                return Err(Error::new(
-                    crate::abi::status::NORN_E_STATE,
-                    "a promise is kept or broken once",
-                ));
-            }
-        }
-        if self.serial.is_deferred(token) {
-            return Err(Error::new(
-                crate::abi::status::NORN_E_STATE,
-                "a promise is kept or broken once",
-            ));
-        }
-        self.serial
-            .defer(token, failure.map(|(code, text)| (code, text.into())));
+        let failure = failure.map(|(code, text)| (code, text.into()));
+        let claim = || self.graph().claim_promise(token);
+        self.serial.defer(token, failure, claim)?;
         self.sleep.wake_one();
         self.wake_watchers();
         Ok(())
@@ -173,14 +155,8 @@ impl Runtime {
         let Some((token, failure)) = self.serial.take_external() else {
             return false;
         };
-        // A promise cancelled meanwhile is complete; the late keeping changes nothing.
-        let _ = self.act(|graph, lane| {
-            graph.keep_promise(
-                lane,
-                token,
-                failure.as_ref().map(|(code, text)| (*code, &**text)),
-            )
-        });
+        let failure = failure.as_ref().map(|(code, text)| (*code, &**text));
+        self.act(|graph, lane| graph.end_promise(lane, token.index(), failure));
         true
     }
 

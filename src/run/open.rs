@@ -31,6 +31,8 @@ use crate::abi::status::{
 };
 use crate::abi::types::*;
 use crate::error::{Error, Result};
+use crate::order::graph::Graph;
+use crate::order::lane::Lane;
 use crate::order::node::flag;
 
 /// The lock of `home::SHARED`.
@@ -351,20 +353,8 @@ impl Runtime {
             if self.stays(&over) {
                 return Ok(());
             }
-            let rests = || {
-                self.is_quiescent()
-                    && !self.is_somebody_inside()
-                    && !self.blocked.any_limited()
-                    && !self.somebody_holds()
-            };
-            if self.stays(&rests) {
-                // What is left waits for itself (a cycle closed through timed waits, say): nobody can end it but us,
-                // and a RUN_ALWAYS task cannot run in a cycle.
-                let before = self.live_tasks();
-                self.act(|graph, lane| graph.cancel_all(lane, 0));
-                if self.live_tasks() < before {
-                    continue;
-                }
+            if self.stays(&|| self.rests()) && self.break_ring() {
+                continue;
             }
             // Quiet, yet something lives: bodies in a wait with a limit, and bodies that have ended and wait for
             // holds, which only somebody outside can take off. Their memory is in use until then, so there is
@@ -379,6 +369,29 @@ impl Runtime {
             }
             crate::sync::thread::park_timeout(Duration::from_millis(1));
         }
+    }
+
+    /// A step of a close whose thread is blocked in a body that it runs there.
+    pub(crate) fn end_what_is_left(&self) {
+        let quiet = || self.is_quiescent() && !self.is_somebody_inside();
+        let unserved = || self.act(|graph, lane| graph.close_unserved(lane));
+        if self.stays(&quiet) && !unserved() && self.stays(&|| self.rests()) {
+            self.break_ring();
+        }
+    }
+
+    /// What is left at a close waits for itself (a ring through a body's `norn_await_any`, say), and nobody can end it
+    /// but the close. What bodies await goes first: what is only behind it can run then. Cleanup goes last: it cannot
+    /// run in a ring. Returns whether anything has ended.
+    fn break_ring(&self) -> bool {
+        let before = self.live_tasks();
+        let ended = |cancel: &dyn Fn(&Graph, &mut Lane)| {
+            self.act(|graph, lane| cancel(graph, lane));
+            self.live_tasks() < before
+        };
+        ended(&|graph, lane| graph.cancel_awaited(lane))
+            || ended(&|graph, lane| graph.cancel_all(lane, flag::RUN_ALWAYS))
+            || ended(&|graph, lane| graph.cancel_all(lane, 0))
     }
 
     /// A body runs on a thread that sits in no slot (OPENER tasks, one-thread modes).

@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 use crate::sync::Mutex;
 
 use super::config::Mode;
+use crate::error::Result;
 use crate::order::token::Token;
 
 /// Runnable tasks for one kind of thread. Exactly one of the two is used.
@@ -126,18 +127,18 @@ impl SerialQueue {
         !self.inner.lock().external.is_empty()
     }
 
-    /// Keeps a completion from outside until nothing is runnable.
-    pub(crate) fn defer(&self, token: Token, failure: Option<(i32, Box<str>)>) {
-        self.inner.lock().external.push((token, failure));
-    }
-
-    /// Whether a completion of this token is kept.
-    pub(crate) fn is_deferred(&self, token: Token) -> bool {
-        self.inner
-            .lock()
-            .external
-            .iter()
-            .any(|(other, _)| *other == token)
+    /// Keeps a completion from outside until nothing is runnable. In one step with the `claim` of its promise: who
+    /// finds that claimed finds it here, or delivered.
+    pub(crate) fn defer(
+        &self,
+        token: Token,
+        failure: Option<(i32, Box<str>)>,
+        claim: impl FnOnce() -> Result<u32>,
+    ) -> Result<()> {
+        let mut inner = self.inner.lock();
+        claim()?;
+        inner.external.push((token, failure));
+        Ok(())
     }
 
     /// The kept completion with the lowest token.

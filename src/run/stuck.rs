@@ -26,12 +26,25 @@ impl Runtime {
         let graph = self.graph();
         graph.sealed.load(Ordering::SeqCst)
             && !graph.closing.load(Ordering::SeqCst)
-            && self.stays(&|| {
-                self.is_quiescent()
-                    && !self.is_somebody_inside()
-                    && !self.blocked.any_limited()
-                    && !self.somebody_holds()
-            })
+            && self.stays(&|| self.rests())
+    }
+
+    /// Nothing goes on, and nobody is known who would change that.
+    pub(crate) fn rests(&self) -> bool {
+        self.is_quiescent()
+            && !self.is_somebody_inside()
+            && !self.blocked.any_limited()
+            && !self.somebody_holds()
+    }
+
+    /// A look by a thread that is blocked in a body which it runs inside a wait, drain or close of its own: what that
+    /// call would do when nothing goes on, nobody else does. True: what is awaited can never come.
+    pub(crate) fn sees_that_nothing_comes(&self) -> bool {
+        if self.graph().closing.load(Ordering::SeqCst) {
+            self.end_what_is_left();
+            return false;
+        }
+        self.is_stuck()
     }
 
     /// Whether something holds, and not only because a thread without a slot is in the middle of a change: it has
@@ -117,7 +130,9 @@ impl Runtime {
                 _ if state & flag::CANCELLED != 0 => {}
                 kind::GROUP => groups.push(format!("the group {} is open or has members", label())),
                 kind::DECLARED => roots.push(format!("{} was declared, but has no task", label())),
-                kind::PROMISE => roots.push(format!("{} was promised, but not fulfilled", label())),
+                kind::PROMISE if state & flag::STARTED == 0 => {
+                    roots.push(format!("{} was promised, but not fulfilled", label()))
+                }
                 kind::TASK if state & flag::HELD != 0 => {
                     roots.push(format!("{} is held and was not started", label()));
                 }

@@ -321,7 +321,11 @@ impl Runtime {
                 Resumed::Told(slot) => seat::settle_in(self, slot),
                 Resumed::TimedOut(slot) => {
                     seat::settle_in(self, slot);
-                    return if done() { Ok(()) } else { Err(timed_out()) };
+                    return match deadline {
+                        _ if done() => Ok(()),
+                        Some(_) => Err(timed_out()),
+                        None => Err(self.stuck_error()),
+                    };
                 }
             }
         }
@@ -362,8 +366,8 @@ impl Runtime {
             counted: AtomicBool::new(false),
         });
         let observer: Arc<dyn Notify> = waiting.clone();
-        // Unparked after a defect.
-        let _watching = Watching::new(self, false);
+        // Unparked after a defect, and when nothing goes on.
+        let _watching = Watching::new(self, deadline.is_none());
         self.observe(tokens, &observer);
         let refused = self.refuse_await(body, tokens, untimed);
         self.running.fetch_sub(1, Ordering::SeqCst);
@@ -374,6 +378,9 @@ impl Runtime {
             }
             if done() {
                 break Ok(());
+            }
+            if deadline.is_none() && self.sees_that_nothing_comes() && !done() {
+                break Err(self.stuck_error());
             }
             if !park_until(deadline) {
                 break if done() { Ok(()) } else { Err(timed_out()) };

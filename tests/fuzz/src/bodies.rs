@@ -32,6 +32,7 @@ pub enum Act {
         plan: Box<Plan>,
         datum: usize,
         mode: usize,
+        after: Option<usize>,
         wait: bool,
     },
     Task {
@@ -334,9 +335,10 @@ fn perform(run: &Run, self_: *mut norn_self, node: usize, act: &Act, released: &
             plan,
             datum,
             mode,
+            after,
             wait,
         } => {
-            let submitted = task::nested(run, node, plan, *datum, *mode, None, true, released);
+            let submitted = task::nested(run, node, plan, *datum, *mode, *after, true, released);
             if let Some((child, id)) = submitted.filter(|_| *wait) {
                 // SAFETY: garbage gives a status.
                 let status = unsafe { norn_await(rt, norn_token { id }, -1) };

@@ -1,6 +1,7 @@
 //! The main thread's calls on data.
 
 use std::ptr::null_mut;
+use std::sync::MutexGuard;
 
 use norn::abi::data::*;
 use norn::abi::status::*;
@@ -253,7 +254,7 @@ impl Driver<'_> {
     pub fn end_datum(&mut self) {
         let rebind = self.choices.one_in(2);
         let Some(datum) = self.datum() else { return };
-        let mut model = self.run.model();
+        let model = self.run.model();
         let it = model.data[datum].clone();
         let handle = norn_data { id: it.id };
         let mut on = model
@@ -292,24 +293,30 @@ impl Driver<'_> {
                 unsafe { *self.run.memory[word + bank].get() = *self.run.memory[word].get() };
             }
             let base: *mut u64 = other.get();
+            let sealed = model.sealed;
             // SAFETY: the memory lives as long as the run.
-            let status =
-                unsafe { norn_data_rebind(self.run.rt(), handle, base.cast(), 8 * WORDS as u64) };
-            let allowed: &[norn_status] = if model.sealed {
+            let status = self.ended(model, it.root, || unsafe {
+                norn_data_rebind(self.run.rt(), handle, base.cast(), 8 * WORDS as u64)
+            });
+            let allowed: &[norn_status] = if sealed {
                 &[NORN_OK, NORN_E_CLOSED]
             } else {
                 &[NORN_OK]
             };
             self.run
                 .expect(format_args!("norn_data_rebind of {datum}"), status, allowed);
+            let mut model = self.run.model();
             if status == NORN_OK {
                 model.data[datum].base = base as usize;
             }
+            model.data[datum].alive = true;
         } else if over && !rebind {
             watch::note(|| format!("norn_data_unregister of {datum} begins"));
             let saved = crate::values::words(&it);
             // SAFETY: garbage gives a status.
-            let status = unsafe { norn_data_unregister(self.run.rt(), handle) };
+            let status = self.ended(model, it.root, || unsafe {
+                norn_data_unregister(self.run.rt(), handle)
+            });
             self.run.expect(
                 format_args!("norn_data_unregister of {datum}"),
                 status,
@@ -321,10 +328,22 @@ impl Driver<'_> {
             } else {
                 crate::values::words(&it)
             };
-            model.ended.push((datum, saved));
-            for one in &mut model.data {
-                one.alive &= one.root != it.root;
-            }
+            self.run.model().ended.push((datum, saved));
         }
+    }
+
+    /// A call that waits for the last access to a datum. Bodies run meanwhile, and need the model; for them the datum
+    /// is gone.
+    fn ended(
+        &self,
+        mut model: MutexGuard<'_, Model>,
+        root: usize,
+        call: impl FnOnce() -> norn_status,
+    ) -> norn_status {
+        for one in &mut model.data {
+            one.alive &= one.root != root;
+        }
+        drop(model);
+        call()
     }
 }

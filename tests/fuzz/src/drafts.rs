@@ -9,7 +9,8 @@ use crate::model::{Kind, Named};
 use crate::task::{Draft, Wanted, submit};
 
 impl Driver<'_> {
-    fn plan(&mut self, depth: usize) -> Plan {
+    /// `awaited`: by a body, whose thread may be the one that serves what is waited for.
+    fn plan(&mut self, depth: usize, awaited: bool) -> Plan {
         let mut plan = Plan {
             code: if self.choices.one_in(8) { 7 } else { 0 },
             acts: Vec::new(),
@@ -20,13 +21,13 @@ impl Driver<'_> {
             0
         };
         for _ in 0..acts {
-            let act = self.act(depth);
+            let act = self.act(depth, awaited);
             plan.acts.push(act);
         }
         plan
     }
 
-    fn act(&mut self, depth: usize) -> Act {
+    fn act(&mut self, depth: usize, awaited: bool) -> Act {
         let choices = &mut self.choices;
         let which = choices.below(64);
         match choices.below(if depth < 2 { 13 } else { 9 }) {
@@ -47,10 +48,13 @@ impl Driver<'_> {
             8 => Act::Progress,
             9 | 10 => {
                 let (datum, mode, wait) = (which, choices.below(4), choices.one_in(2));
+                // Such a child has no datum, or an awaited one could wait for it.
+                let after = (!wait && !awaited && which % 8 == 7).then_some(which / 8);
                 Act::Child {
-                    plan: Box::new(self.plan(depth + 1)),
+                    plan: Box::new(self.plan(depth + 1, awaited || wait)),
                     datum,
                     mode,
+                    after,
                     wait,
                 }
             }
@@ -58,7 +62,7 @@ impl Driver<'_> {
                 let (datum, mode) = (which, choices.below(4));
                 let after = choices.one_in(3).then_some(which / 2);
                 Act::Task {
-                    plan: Box::new(self.plan(depth + 1)),
+                    plan: Box::new(self.plan(depth + 1, false)),
                     datum,
                     mode,
                     after,
@@ -100,7 +104,7 @@ impl Driver<'_> {
 
     fn draft(&mut self) -> Draft {
         let mut draft = Draft {
-            plan: self.plan(0),
+            plan: self.plan(0, false),
             ..Draft::default()
         };
         for _ in 0..self.choices.pick(&[1, 0, 2, 3, 1]) {

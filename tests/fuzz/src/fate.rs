@@ -213,7 +213,11 @@ impl<'a> Fates<'a> {
             }
             for first in model.before_across(*place) {
                 if let Some(first) = model.places[first].node {
-                    from.pending |= self.of(first) & PENDING;
+                    let of = self.of(first);
+                    from.pending |= of & PENDING;
+                    if of & BAD != 0 {
+                        from.pending |= self.kept_by(first, &mut vec![node]);
+                    }
                 }
             }
             // The last writer of the same whole datum decides.

@@ -109,6 +109,17 @@ impl Draft {
         index
     }
 
+    /// Whether a predecessor may wait for the turn at a COMMUTE datum that a parent of the task has until the end.
+    fn may_wait_for_a_turn(&self, model: &Model) -> bool {
+        let has_turn = |node: usize| {
+            let mut places = model.nodes[node].places.iter();
+            places.any(|place| model.places[*place].mode == NORN_COMMUTE)
+        };
+        let is_child = self.flags & NORN_CHILD != 0;
+        let parent = self.parent.filter(|_| is_child && !self.after.is_empty());
+        std::iter::successors(parent, |node| model.nodes[*node].parent).any(has_turn)
+    }
+
     /// The accesses as norn reads them.
     fn accesses(&self, model: &Model) -> Vec<norn_access> {
         let access = |wanted: &Wanted| norn_access {
@@ -175,14 +186,17 @@ pub fn submit(run: &Run, model: &mut Model, drafts: &[Draft], many: bool) -> Opt
         for (draft, node) in drafts.iter().zip(&nodes) {
             if model.in_cycle(*node, false) {
                 let fills = draft.wanted.iter().any(|wanted| wanted.fills.is_some());
+                // Who stands behind a place released early waits for its task no more.
+                let released = model.places.iter().any(|place| place.released.is_some());
+                let child = draft.flags & NORN_CHILD != 0 && !released;
                 // Failed members of a cycle no longer wait.
-                if (draft.binds.is_some() || fills) && !model.bad && !many {
+                if (draft.binds.is_some() || fills || child) && !model.bad && !many {
                     allowed.clear();
                 }
                 allowed.push(NORN_E_DEADLOCK);
             }
         }
-        if perhaps_in_cycle {
+        if perhaps_in_cycle || drafts.iter().any(|draft| draft.may_wait_for_a_turn(model)) {
             allowed.push(NORN_E_DEADLOCK);
         }
         if late {
@@ -346,14 +360,21 @@ pub fn nested(
                 fills: None,
             });
         }
-        let known: Vec<usize> = (0..model.nodes.len())
-            .filter(|node| model.nodes[*node].id != 0)
-            .collect();
-        if let Some(after) = after
-            && !known.is_empty()
-        {
-            draft.after.push(known[after % known.len()]);
-        }
+    }
+    let known: Vec<usize> = (0..model.nodes.len())
+        .filter(|node| model.nodes[*node].id != 0)
+        .collect();
+    if let Some(after) = after
+        && !known.is_empty()
+    {
+        // A child's choice begins with the newest: among them is its parent.
+        let after = after % known.len();
+        let position = if child {
+            known.len() - 1 - after
+        } else {
+            after
+        };
+        draft.after.push(known[position]);
     }
     let nodes = submit(run, &mut model, &[draft], false)?;
     Some((nodes[0], model.nodes[nodes[0]].id))

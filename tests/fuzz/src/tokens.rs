@@ -327,6 +327,11 @@ impl Driver<'_> {
     /// `norn_test` and `norn_error`.
     pub fn ask(&mut self) {
         let (named, token) = self.token();
+        // Before the calls: meanwhile a body may see the end.
+        let seen = match named {
+            Named::Node(node) => self.run.model().nodes[node].seen,
+            _ => None,
+        };
         let mut done = -1;
         // SAFETY: zero is valid; the structure is as long as it says; the outputs are writable.
         let (test, status, info) = unsafe {
@@ -351,7 +356,6 @@ impl Driver<'_> {
             },
         );
         if let Named::Node(node) = named {
-            let seen = self.run.model().nodes[node].seen;
             if seen.is_some() && done != 1 {
                 self.run
                     .complain(format_args!("node {node} was complete and is no more"));

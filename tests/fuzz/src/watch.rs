@@ -62,9 +62,14 @@ pub fn begin(rt: *mut norn_runtime) {
     *lock(&RUNNING) = Some((Instant::now(), rt as usize));
 }
 
-/// The run is over.
+/// The run is over. `FUZZ_TRACE=all` shows the calls of a run that went well too.
 pub fn rest() {
     *lock(&RUNNING) = None;
+    if std::env::var_os("FUZZ_TRACE").is_some_and(|wanted| wanted == "all") {
+        for line in lock(&NOTES).iter() {
+            eprintln!("  {line}");
+        }
+    }
 }
 
 fn watch(limit: Duration) {
