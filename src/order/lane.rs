@@ -94,8 +94,8 @@ pub(crate) struct Lane {
     pub(crate) worker: i32,
     /// Bodies run, to sample one in 64.
     pub(crate) bodies: u32,
-    /// How long the bodies take that this worker runs, of those that are sampled.
-    pub(crate) body_time: Cell<Duration>,
+    /// How long the bodies take that this worker runs, of those that are sampled; none before the first.
+    pub(crate) body_time: Cell<Option<Duration>>,
     /// When the worker last left a search, and how often in a row it was back soon.
     pub(crate) left_search: Cell<Option<Instant>>,
     pub(crate) short_runs: Cell<u32>,
