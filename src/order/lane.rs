@@ -3,6 +3,7 @@
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use core::cell::Cell;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -87,7 +88,7 @@ pub(crate) struct Lane {
     /// Accesses of the task being submitted, merged and resolved.
     pub(crate) wanted: Vec<Wanted>,
     /// Unwritten data whose first writer is found already: an earlier task of the batch that is being checked.
-    pub(crate) first_written: Vec<u32>,
+    pub(crate) first_written: HashSet<u32>,
     /// In use by a call of its thread; a call from inside that one takes another lane.
     pub(crate) busy: bool,
     /// Index of this lane for the statistics; -1 for lanes of application threads.
