@@ -558,7 +558,7 @@ typedef struct norn_error_info {
 
 // Receives the record of a first cause (not of what was cancelled or closed), on the thread where it failed. It
 // belongs to no task. May submit and fulfil, not await (`NORN_E_THREAD`). An await of the failed token may return before
-// it is called; a drain or close that covers the task returns afterwards.
+// it is called; a drain or close that covers the task returns afterwards, so hold no lock over it that this takes.
 typedef void (*norn_failure_fn)(void *arg, const struct norn_error_info *info);
 
 // Start (`begin` 1) and stop (0) of each worker and spare thread, on that thread. `index`: its number, workers first.

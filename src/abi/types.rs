@@ -345,7 +345,7 @@ pub type norn_log_fn =
     Option<unsafe extern "C" fn(arg: *mut c_void, level: i32, text: *const c_char)>;
 /// Receives the record of a first cause (not of what was cancelled or closed), on the thread where it failed. It
 /// belongs to no task. May submit and fulfil, not await (`NORN_E_THREAD`). An await of the failed token may return before
-/// it is called; a drain or close that covers the task returns afterwards.
+/// it is called; a drain or close that covers the task returns afterwards, so hold no lock over it that this takes.
 pub type norn_failure_fn =
     Option<unsafe extern "C" fn(arg: *mut c_void, info: *const norn_error_info)>;
 /// Start (`begin` 1) and stop (0) of each worker and spare thread, on that thread. `index`: its number, workers first.

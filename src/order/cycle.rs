@@ -331,8 +331,10 @@ impl Graph {
             .filter(|token| !self.is_complete(*token))
             .map(Token::index)
             .collect();
+        // Each of its edges was searched when it was added: they matter only where there is another start to wait for.
+        let waits_for_start = has_edges && late.len() + places.len() > 1;
         let nothing = explicit.is_empty() && lane.wanted.is_empty() && queued.is_empty();
-        if nothing && !at_opener && !has_edges {
+        if nothing && !at_opener && !waits_for_start {
             return Ok(());
         }
         // The task waits for the arrival of its places, and as a bound token it may have edges already: one of the

@@ -3,6 +3,7 @@
 
 use crate::sync::atomic::{AtomicU64, Ordering};
 use core::cell::Cell;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -90,15 +91,15 @@ pub(crate) struct Lane {
     /// What makes the task being submitted an operation.
     pub(crate) operation: Option<Arc<dyn Operation>>,
     /// Unwritten data whose first writer is found already: an earlier task of the batch that is being checked.
-    pub(crate) first_written: Vec<u32>,
+    pub(crate) first_written: HashSet<u32>,
     /// In use by a call of its thread; a call from inside that one takes another lane.
     pub(crate) busy: bool,
     /// Index of this lane for the statistics; -1 for lanes of application threads.
     pub(crate) worker: i32,
     /// Bodies run, to sample one in 64.
     pub(crate) bodies: u32,
-    /// How long the bodies take that this worker runs, of those that are sampled.
-    pub(crate) body_time: Cell<Duration>,
+    /// How long the bodies take that this worker runs, of those that are sampled; none before the first.
+    pub(crate) body_time: Cell<Option<Duration>>,
     /// When the worker last left a search, and how often in a row it was back soon.
     pub(crate) left_search: Cell<Option<Instant>>,
     pub(crate) short_runs: Cell<u32>,

@@ -45,7 +45,10 @@ impl Runtime {
     /// Whether this worker should let tasks gather before it takes some from others. Asked when it has run out.
     pub(crate) fn was_back_soon(&self, lane: &Lane) -> bool {
         let thieves = self.queues.slots.len() as u32 - 1;
-        let small = lane.body_time.get() < SUBMISSION * thieves;
+        let small = lane
+            .body_time
+            .get()
+            .is_some_and(|body| body < SUBMISSION * thieves);
         let runs = lane.short_runs.get();
         lane.short_runs.set(match lane.left_search.get() {
             _ if !small => 0,
@@ -55,21 +58,30 @@ impl Runtime {
         lane.short_runs.get() != 0
     }
 
-    /// How long a worker that was back soon leaves tasks to gather; zero for another one.
+    /// How long a worker that was back soon leaves tasks to gather.
     pub(crate) fn gathering_time(&self, lane: &Lane) -> Duration {
         let workers = self.queues.slots.len() as u32;
         let longest = LONGEST_WAIT.min(Duration::from_nanos(WAIT_TIMES_BODY / body_ns(lane)));
         (FIRST_WAIT * (1 << lane.short_runs.get()) / 2).min(longest * workers)
     }
-}
 
-/// How many tasks in a queue are worth the way of a worker that was back soon.
-pub(crate) fn worth_a_steal(lane: &Lane) -> usize {
-    (WORTH_A_STEAL.as_nanos() as u64 / body_ns(lane)).clamp(2, MANY) as usize
+    /// Whether there is work that is worth the way of a worker that was back soon.
+    pub(crate) fn has_much_work(&self, slot: usize, lane: &Lane) -> bool {
+        let enough = (WORTH_A_STEAL.as_nanos() as u64 / body_ns(lane)).clamp(2, MANY);
+        self.queues.has_much_work_for(slot, enough as usize)
+    }
+
+    /// Whether a worker that has run out may look into the others' queues, and not let tasks gather first.
+    pub(crate) fn may_steal(&self, slot: usize, lane: &Lane) -> bool {
+        lane.short_runs.get() == 0
+            || lane.takes_few.replace(false)
+            || self.has_much_work(slot, lane)
+    }
 }
 
 fn body_ns(lane: &Lane) -> u64 {
-    (lane.body_time.get().as_nanos() as u64).max(1)
+    let body = lane.body_time.get().unwrap_or_default();
+    (body.as_nanos() as u64).max(1)
 }
 
 /// Waits with the core in hand.

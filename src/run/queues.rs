@@ -18,7 +18,6 @@ use crate::sync::Mutex;
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 use crossbeam_utils::{Backoff, CachePadded};
 
-use super::pace::worth_a_steal;
 use crate::order::lane::{Lane, count};
 
 /// Once in so many tasks, a worker takes the oldest instead of the newest.
@@ -205,9 +204,9 @@ impl Queues {
         }
     }
 
-    /// The next task for the thread that sits in `slot`.
+    /// The next task for the thread that sits in `slot`, of those that need no steal.
     #[inline(always)]
-    pub(crate) fn take(&self, slot: usize, lane: &Lane) -> Option<u32> {
+    pub(crate) fn take_own(&self, slot: usize, lane: &Lane) -> Option<u32> {
         let own = &self.slots[slot];
         if let Some(node) = self.above.pop() {
             return Some(node);
@@ -228,16 +227,7 @@ impl Queues {
         if let Some(node) = own.deque.pop() {
             return Some(node);
         }
-        if let Some(node) = own.submitted.pop() {
-            return Some(node);
-        }
-        if lane.short_runs.get() != 0
-            && !lane.takes_few.replace(false)
-            && !self.has_much_work_for(slot, lane)
-        {
-            return None;
-        }
-        self.find(slot, lane)
+        own.submitted.pop()
     }
 
     /// Whether something waits that comes before the worker's own tasks.
@@ -268,7 +258,7 @@ impl Queues {
     }
 
     /// Looks everywhere else.
-    fn find(&self, slot: usize, lane: &Lane) -> Option<u32> {
+    pub(crate) fn find(&self, slot: usize, lane: &Lane) -> Option<u32> {
         let own = &self.slots[slot];
         // Thieves that meet at one queue step back, each longer: a failed attempt too takes the cache line from the
         // owner, who needs it for each push.
@@ -301,41 +291,33 @@ impl Queues {
 
     /// Whether the thread that sits in `slot` would find something. May say yes falsely, never no.
     pub(crate) fn has_work_for(&self, slot: usize) -> bool {
-        let own = &self.slots[slot];
-        !own.here.is_empty()
-            || self
-                .nodes
-                .get(own.node)
-                .is_some_and(|(_, queue)| !queue.is_empty())
-            || self.has_shared_work()
+        self.has_placed_work(slot) || self.has_shared_work()
     }
 
-    /// As `has_work_for`, but tasks in other workers' queues count only where many have gathered.
-    pub(crate) fn has_much_work_for(&self, slot: usize, lane: &Lane) -> bool {
-        let own = &self.slots[slot];
-        let enough = worth_a_steal(lane);
-        let many = |stealer: &Stealer<u32>| stealer.len() >= enough;
-        !own.here.is_empty()
-            || self
-                .nodes
-                .get(own.node)
-                .is_some_and(|(_, queue)| !queue.is_empty())
-            || !self.above.is_empty()
-            || !self.below.is_empty()
-            || !self.injector.is_empty()
-            || own
-                .victims
-                .iter()
-                .any(|victim| many(&self.submitted[*victim]) || many(&self.stealers[*victim]))
+    /// As `has_work_for`, but tasks in workers' queues count only where `enough` have gathered in one.
+    pub(crate) fn has_much_work_for(&self, slot: usize, enough: usize) -> bool {
+        let mut queues = self.stealers.iter().chain(&self.submitted);
+        self.has_placed_work(slot)
+            || self.has_work_of_nobody()
+            || queues.any(|stealer| stealer.len() >= enough)
     }
 
     /// Whether there is a task that any worker may take.
     pub(crate) fn has_shared_work(&self) -> bool {
-        !self.above.is_empty()
-            || !self.below.is_empty()
-            || !self.injector.is_empty()
-            || self.stealers.iter().any(|stealer| !stealer.is_empty())
-            || self.submitted.iter().any(|stealer| !stealer.is_empty())
+        let mut queues = self.stealers.iter().chain(&self.submitted);
+        self.has_work_of_nobody() || queues.any(|stealer| !stealer.is_empty())
+    }
+
+    /// Whether there is a task for this slot or its NUMA node.
+    fn has_placed_work(&self, slot: usize) -> bool {
+        let own = &self.slots[slot];
+        let near = self.nodes.get(own.node);
+        !own.here.is_empty() || near.is_some_and(|(_, queue)| !queue.is_empty())
+    }
+
+    /// Whether there is a task that is in no worker's queue, for any of them.
+    fn has_work_of_nobody(&self) -> bool {
+        !self.above.is_empty() || !self.below.is_empty() || !self.injector.is_empty()
     }
 
     /// What is queued where, for reports.

@@ -40,7 +40,7 @@ impl Runtime {
                 self.gang.lend();
                 continue;
             }
-            if let Some(node) = self.next_task(slot) {
+            if let Some(node) = self.next_task_of_worker(slot) {
                 self.run_task(slot, node, || false);
                 self.pass_by_the_way();
             } else if !self.search(slot, None, false, &|| false) {
@@ -63,7 +63,24 @@ impl Runtime {
         if self.one_thread {
             return self.next_serial_task();
         }
-        self.queues.take(slot, self.lane(slot))
+        let lane = self.lane(slot);
+        let own = self.queues.take_own(slot, lane);
+        own.or_else(|| self.queues.find(slot, lane))
+    }
+
+    /// As `next_task`, for a worker, which leaves others' tasks to gather where they are small. Who waits for something
+    /// takes what there is.
+    #[inline(always)]
+    fn next_task_of_worker(&self, slot: usize) -> Option<u32> {
+        if self.one_thread {
+            return self.next_serial_task();
+        }
+        let lane = self.lane(slot);
+        let own = self.queues.take_own(slot, lane);
+        own.or_else(|| {
+            self.may_steal(slot, lane)
+                .then(|| self.queues.find(slot, lane))?
+        })
     }
 
     /// What comes from outside is delivered when nothing is runnable, one at a time. Tasks for the opener count only
@@ -96,9 +113,6 @@ impl Runtime {
         done: &dyn Fn() -> bool,
     ) -> bool {
         let lane = self.lane(slot);
-        if expected {
-            lane.short_runs.set(0);
-        }
         let hasty = !expected && self.was_back_soon(lane);
         // A task often comes in a moment: only who has waited that long is counted as searching, which costs
         // every thread that makes tasks runnable a look at the changed count.
@@ -113,9 +127,13 @@ impl Runtime {
                 }
             }
         }
-        let wait = self.gathering_time(lane);
+        let wait = if hasty {
+            self.gathering_time(lane)
+        } else {
+            Duration::ZERO
+        };
         if hasty {
-            if self.queues.has_much_work_for(slot, lane) {
+            if self.has_much_work(slot, lane) {
                 lane.left_search.set(Some(Instant::now()));
                 return true;
             }
@@ -128,12 +146,7 @@ impl Runtime {
         plant!("worker.search");
         // Nothing to do here may be the end that somebody waits for.
         self.wake_watchers();
-        let patience = if hasty {
-            wait * PATIENCE
-        } else {
-            Duration::ZERO
-        };
-        let until = Instant::now() + self.settings.spin.max(patience);
+        let until = Instant::now() + self.settings.spin.max(wait * PATIENCE);
         let reason = |task: &dyn Fn() -> bool| {
             task()
                 || self.blocked.any_ready()
@@ -148,7 +161,7 @@ impl Runtime {
             // Small tasks are left to gather, or each would cost its submitter more than it is worth.
             let worth_it = || {
                 if hasty {
-                    self.queues.has_much_work_for(slot, lane)
+                    self.has_much_work(slot, lane)
                 } else {
                     self.has_task(slot)
                 }
@@ -411,7 +424,8 @@ impl Runtime {
             let lane = self.lane(slot);
             count(&lane.counters.sampled_bodies, 1);
             count(&lane.counters.sampled_body_ns, took.as_nanos() as u64);
-            lane.body_time.set((lane.body_time.get() + took) / 2);
+            let mean = lane.body_time.get().map_or(took, |mean| (mean + took) / 2);
+            lane.body_time.set(Some(mean));
         }
     }
 }

@@ -25,15 +25,22 @@ static int32_t leak(norn_self *self, void *arg) {
     return 0;
 }
 
-/* Both bodies are running when they write, and nothing orders them: a relaxed counter is no order. */
-static int shared;
+/*
+ * Both bodies are running when they write, and nothing orders them: a relaxed counter is no order. Each writes many
+ * times, since ThreadSanitizer keeps its own records without a lock and may miss two writes of the same moment; and
+ * only writes, so that its report is always of two writes.
+ */
+static volatile int shared;
 static int32_t race(norn_self *self, void *arg) {
     static atomic_int running;
     (void)self;
     (void)arg;
     atomic_fetch_add_explicit(&running, 1, memory_order_relaxed);
     while (atomic_load_explicit(&running, memory_order_relaxed) < 2) sched_yield();
-    shared++;
+    for (int i = 0; i < 1000; i++) {
+        shared = i;
+        if (i % 10 == 0) sched_yield();
+    }
     return 0;
 }
 

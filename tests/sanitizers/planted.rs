@@ -49,14 +49,20 @@ unsafe extern "C" fn leaks(_: *mut norn_self, _: *mut c_void) -> i32 {
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 static mut SHARED: u32 = 0;
 
-/// Both bodies are running when they write, and nothing orders them: a relaxed counter is no order.
+/// Both bodies are running when they write, and nothing orders them: a relaxed counter is no order. Many writes and
+/// nothing but writes, as in `planted.c`.
 unsafe extern "C" fn races(_: *mut norn_self, _: *mut c_void) -> i32 {
     RUNNING.fetch_add(1, Relaxed);
     while RUNNING.load(Relaxed) < 2 {
         std::thread::yield_now();
     }
-    // SAFETY: none. This is the fault.
-    unsafe { *black_box(&raw mut SHARED) += 1 };
+    for i in 0..1000 {
+        // SAFETY: none. This is the fault.
+        unsafe { black_box(&raw mut SHARED).write_volatile(i) };
+        if i % 10 == 0 {
+            std::thread::yield_now();
+        }
+    }
     0
 }
 

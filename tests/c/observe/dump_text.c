@@ -56,7 +56,12 @@ int main(void) {
     task.name = "finished one";
     CHECK_OK(norn_await(rt, submit(rt, &task), FOREVER));
 
-    CHECK_OK(norn_dump(rt, NORN_DUMP_TEXT, collect, text));
+    /* A token shows complete a moment before its task is out of the tables. */
+    do {
+        length = 0;
+        memset(text, 0, sizeof text);
+        CHECK_OK(norn_dump(rt, NORN_DUMP_TEXT, collect, text));
+    } while (strstr(text, "finished one") != NULL);
     CHECK_TEXT(text, "solver");
     CHECK_TEXT(text, "printer");
     CHECK(line_says("solver", "inbox"));
