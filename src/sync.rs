@@ -199,6 +199,14 @@ mod substituted {
             self.0.read().unwrap()
         }
 
+        pub(crate) fn try_read(&self) -> Option<checker::sync::RwLockReadGuard<'_, T>> {
+            match self.0.try_read() {
+                Ok(guard) => Some(guard),
+                Err(TryLockError::WouldBlock) => None,
+                Err(TryLockError::Poisoned(error)) => panic!("{error}"),
+            }
+        }
+
         pub(crate) fn write(&self) -> checker::sync::RwLockWriteGuard<'_, T> {
             self.0.write().unwrap()
         }

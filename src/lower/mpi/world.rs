@@ -513,8 +513,8 @@ impl World {
                 operation: record.operation.into(),
                 text: record.text.into(),
                 worker: record.worker,
-                looked_at: AtomicBool::new(false),
-                doomed_a_task: AtomicBool::new(false),
+                looked_at: Default::default(),
+                doomed_a_task: Default::default(),
             })
     }
 
