@@ -136,21 +136,10 @@ pub fn open(way: Way) -> *mut norn_runtime {
     rt
 }
 
+/// Memory that norn only reads. What it writes must be a `Room`: the compiler may take what it lent out as shared for
+/// unchanged.
 pub fn slice<T>(memory: &[T]) -> norn_slice {
-    norn_slice {
-        data: norn_data::default(),
-        ptr: memory.as_ptr().cast_mut().cast(),
-        place: norn_place::default(),
-        r#type: NORN_BYTE,
-        flags: 0,
-        reserved: 0,
-        offset: 0,
-        count: size_of_val(memory) as u64,
-        blocks: 0,
-        stride: 0,
-        planes: 0,
-        plane_stride: 0,
-    }
+    bytes_at(memory.as_ptr().cast_mut().cast(), size_of_val(memory))
 }
 
 pub fn numbers(memory: &[i64]) -> norn_slice {
@@ -158,6 +147,45 @@ pub fn numbers(memory: &[i64]) -> norn_slice {
         r#type: NORN_I64,
         count: memory.len() as u64,
         ..slice(memory)
+    }
+}
+
+/// Memory that norn writes.
+pub struct Room(norn_slice);
+
+impl std::ops::Deref for Room {
+    type Target = norn_slice;
+    fn deref(&self) -> &norn_slice {
+        &self.0
+    }
+}
+
+pub fn room<T>(memory: &mut [T]) -> Room {
+    Room(bytes_at(memory.as_mut_ptr().cast(), size_of_val(memory)))
+}
+
+pub fn room_of_numbers(memory: &mut [i64]) -> Room {
+    Room(norn_slice {
+        r#type: NORN_I64,
+        count: memory.len() as u64,
+        ..*room(memory)
+    })
+}
+
+fn bytes_at(ptr: *mut c_void, bytes: usize) -> norn_slice {
+    norn_slice {
+        data: norn_data::default(),
+        ptr,
+        place: norn_place::default(),
+        r#type: NORN_BYTE,
+        flags: 0,
+        reserved: 0,
+        offset: 0,
+        count: bytes as u64,
+        blocks: 0,
+        stride: 0,
+        planes: 0,
+        plane_stride: 0,
     }
 }
 
@@ -180,13 +208,13 @@ impl Rank {
         token
     }
 
-    pub fn recv(&self, to: &norn_slice, peer: i32, key: i64, after: &[norn_token]) -> norn_token {
+    pub fn recv(&self, to: &Room, peer: i32, key: i64, after: &[norn_token]) -> norn_token {
         let mut how = how();
         how.after = after.as_ptr();
         how.after_count = after.len() as u64;
         let mut token = norn_token::default();
         // SAFETY: the pointers are of live variables.
-        ok(unsafe { norn_recv(self.world, to, peer, key, &how, &mut token) });
+        ok(unsafe { norn_recv(self.world, &**to, peer, key, &how, &mut token) });
         token
     }
 

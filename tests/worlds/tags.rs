@@ -26,11 +26,11 @@ fn tags_are_used_again_and_never_mismatch() {
             run_way(way, &config(), narrow(64), &|rank: &Rank| {
                 let peer = 1 - rank.rank;
                 let given: Vec<i64> = (0..edges as i64).collect();
-                let got = vec![-1i64; edges];
+                let mut got = vec![-1i64; edges];
                 let mut tokens = Vec::new();
                 for i in 0..edges {
                     tokens.push(rank.send(&slice(&given[i..=i]), peer, NORN_KEY_ORDER, &[]));
-                    tokens.push(rank.recv(&slice(&got[i..=i]), peer, NORN_KEY_ORDER, &[]));
+                    tokens.push(rank.recv(&room(&mut got[i..=i]), peer, NORN_KEY_ORDER, &[]));
                     if tokens.len() == 2 * in_flight {
                         tokens.drain(..).for_each(|token| ok(rank.wait(token)));
                     }
@@ -47,7 +47,7 @@ fn edges_of_one_tag_are_posted_in_the_order_of_their_declaration() {
     for way in WAYS {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
             let memory = [rank.rank as u8; 2];
-            let got = [9u8; 2];
+            let mut got = [9u8; 2];
             if rank.rank == 0 {
                 // The second one is ready first, and must not overtake.
                 let mut gate = norn_token::default();
@@ -60,8 +60,8 @@ fn edges_of_one_tag_are_posted_in_the_order_of_their_declaration() {
                 ok(rank.wait(second));
                 ok(rank.wait(first));
             } else {
-                let first = rank.recv(&slice(&got[..1]), 0, NORN_KEY_ORDER, &[]);
-                let second = rank.recv(&slice(&got), 0, NORN_KEY_ORDER, &[first]);
+                let first = rank.recv(&room(&mut got[..1]), 0, NORN_KEY_ORDER, &[]);
+                let second = rank.recv(&room(&mut got), 0, NORN_KEY_ORDER, &[first]);
                 ok(rank.wait(second));
                 assert_eq!(got, [0, 0]);
             }
@@ -73,7 +73,7 @@ fn edges_of_one_tag_are_posted_in_the_order_of_their_declaration() {
 fn a_cycle_through_a_shared_tag_is_refused_and_names_the_setting() {
     for way in WAYS {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
-            let memory = [0u8; 1];
+            let mut memory = [0u8; 1];
             let peer = 1 - rank.rank;
             let mut later = norn_token::default();
             // SAFETY: the pointers are of live variables.
@@ -98,8 +98,8 @@ fn a_cycle_through_a_shared_tag_is_refused_and_names_the_setting() {
                 task.run = Some(nothing);
                 ok(norn_submit(rank.rt, &task, std::ptr::null_mut()));
             }
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
             ok(rank.wait(first));
             ok(rank.wait(second));
         });
@@ -110,7 +110,7 @@ fn a_cycle_through_a_shared_tag_is_refused_and_names_the_setting() {
 fn a_message_that_binds_a_token_is_refused_where_that_closes_a_cycle() {
     for way in WAYS {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
-            let memory = [0u8; 1];
+            let mut memory = [0u8; 1];
             let peer = 1 - rank.rank;
             let mut later = norn_token::default();
             // SAFETY: the output is writable.
@@ -134,10 +134,10 @@ fn a_message_that_binds_a_token_is_refused_where_that_closes_a_cycle() {
             // SAFETY: always safe.
             ok(unsafe { norn_cancel(rank.rt, later) });
             assert_eq!(rank.wait(first), NORN_E_PROPAGATED);
-            let received = rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[]);
+            let received = rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[]);
             assert_eq!(rank.wait(received), NORN_E_PROPAGATED);
             ok(rank.wait(rank.send(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
         });
     }
 }
@@ -147,17 +147,17 @@ fn a_message_that_binds_a_token_is_refused_where_that_closes_a_cycle() {
 fn a_cycle_over_two_ranks_is_found_once_nothing_more_can_come() {
     for way in WAYS {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
-            let memory = [0u8; 1];
+            let mut memory = [0u8; 1];
             let mut tokens = Vec::new();
             if rank.rank == 0 {
-                let reply = rank.recv(&slice(&memory), 1, 0, &[]);
+                let reply = rank.recv(&room(&mut memory), 1, 0, &[]);
                 tokens.push(reply);
                 tokens.push(rank.send(&slice(&memory), 1, NORN_KEY_ORDER, &[reply]));
                 // The reply comes only after this one, which is posted only after the one before.
                 tokens.push(rank.send(&slice(&memory), 1, NORN_KEY_ORDER, &[]));
             } else {
-                tokens.push(rank.recv(&slice(&memory), 0, NORN_KEY_ORDER, &[]));
-                let second = rank.recv(&slice(&memory), 0, NORN_KEY_ORDER, &[]);
+                tokens.push(rank.recv(&room(&mut memory), 0, NORN_KEY_ORDER, &[]));
+                let second = rank.recv(&room(&mut memory), 0, NORN_KEY_ORDER, &[]);
                 tokens.push(second);
                 tokens.push(rank.send(&slice(&memory), 0, 0, &[second]));
             }
@@ -178,7 +178,7 @@ fn a_cycle_over_two_ranks_is_found_once_nothing_more_can_come() {
 fn the_dump_shows_who_waits_behind_a_tag() {
     for way in WAYS {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
-            let memory = [0u8; 1];
+            let mut memory = [0u8; 1];
             let peer = 1 - rank.rank;
             let mut gate = norn_token::default();
             // SAFETY: the output is writable.
@@ -215,8 +215,8 @@ fn the_dump_shows_who_waits_behind_a_tag() {
             assert!(shown, "{text}");
             // SAFETY: always safe.
             ok(unsafe { norn_fulfill(rank.rt, gate) });
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
             ok(rank.wait(first));
             ok(rank.wait(second));
         });
