@@ -1,6 +1,7 @@
 //! Ranks as threads, each with a runtime and a world.
 
 use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 
 use norn::abi::datatype::*;
@@ -98,12 +99,22 @@ pub fn run_way(
                 let comm = job.comms[rank];
                 // SAFETY: the pointers are of live variables.
                 ok(unsafe { norn_world_attach_f(rt, comm, &world_config, &mut world) });
-                body(&Rank {
+                let here = Rank {
                     rt,
                     world,
                     rank: rank as i32,
                     size: config.size as i32,
-                });
+                };
+                let ended = catch_unwind(AssertUnwindSafe(|| body(&here)));
+                if let Err(panic) = ended {
+                    // The others would wait for this rank for ever, and hide what it has to say.
+                    // SAFETY: the text is zero-terminated.
+                    unsafe {
+                        let _ = norn_world_fail(world, 1, c"the test has failed".as_ptr());
+                        let _ = norn_close_with(rt, NORN_CANCEL, 5_000_000_000);
+                    }
+                    resume_unwind(panic);
+                }
                 // SAFETY: nothing uses the handle any more.
                 let closed = unsafe { norn_close(rt) };
                 assert!(

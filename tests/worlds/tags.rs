@@ -143,7 +143,6 @@ fn a_message_that_binds_a_token_is_refused_where_that_closes_a_cycle() {
 }
 
 #[test]
-#[ignore = "one run in ten hangs: a defect of the search over ranks (README, honest limits)"]
 fn a_cycle_over_two_ranks_is_found_once_nothing_more_can_come() {
     for way in WAYS {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
@@ -165,8 +164,15 @@ fn a_cycle_over_two_ranks_is_found_once_nothing_more_can_come() {
             ok(unsafe { norn_seal(rank.rt) });
             let ends: Vec<_> = tokens.iter().map(|token| rank.wait(*token)).collect();
             if rank.rank == 0 {
-                assert_eq!(ends[0], NORN_E_TAGS, "{}", last_error());
-                let told = text(&rank.record(tokens[0]).text);
+                // Or the reply has failed, because the other rank was told first.
+                assert!(
+                    matches!(ends[0], NORN_E_TAGS | NORN_E_PROPAGATED),
+                    "{}",
+                    ends[0]
+                );
+                let record = rank.record(tokens[0]);
+                assert_eq!(record.cause_status, NORN_E_TAGS);
+                let told = text(&record.text);
                 assert!(told.contains("NORN_TAG_LIMIT"), "{told}");
             }
             assert!(!ends.contains(&NORN_E_TIMEOUT));

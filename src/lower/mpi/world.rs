@@ -531,7 +531,13 @@ impl Lowering for World {
         if runtime.one_thread && self.holds_ends() {
             self.busy.store(1, Ordering::SeqCst);
         }
-        if self.life.load(Ordering::Relaxed) != life::OPEN && went_on {
+        // Who looks whether this rank rests looks again: what a pass has posted or taken in without an end of any
+        // operation may have been all that was missing, and nobody else tells.
+        let looks = || {
+            self.life.load(Ordering::Relaxed) != life::OPEN
+                || runtime.graph().sealed.load(Ordering::Relaxed)
+        };
+        if went_on && looks() {
             runtime.wake_watchers();
         }
         went_on
