@@ -168,12 +168,12 @@ impl Engine {
         }
         let size = self.peers.len();
         let resting = &mut self.resting;
-        if let Some(asked) = resting.asked.take() {
-            if resting.judge(&asked) {
-                let by_tags = asked.about.values().any(|rest| rest.blocked);
-                self.tell_every(&Control::Rested { by_tags });
-                return;
-            }
+        if let Some(asked) = resting.asked.take()
+            && resting.judge(&asked)
+        {
+            let by_tags = asked.about.values().any(|rest| rest.blocked);
+            self.tell_every(&Control::Rested { by_tags });
+            return;
         }
         // Where all have left, the end takes its way. After that question no further one may come.
         let all_left = self.peers.iter().all(|peer| peer.bye.is_some());
@@ -228,18 +228,9 @@ mod tests {
     }
 
     fn asked(about: &[Rest], answers: &[Option<Rest>]) -> Asked {
-        let number = |(rank, _): &(usize, _)| *rank as i32;
         Asked {
-            about: about
-                .iter()
-                .enumerate()
-                .map(|at| (number(&at), *at.1))
-                .collect(),
-            answers: answers
-                .iter()
-                .enumerate()
-                .map(|at| (number(&at), *at.1))
-                .collect(),
+            about: (0..).zip(about.iter().copied()).collect(),
+            answers: (0..).zip(answers.iter().copied()).collect(),
         }
     }
 
@@ -258,7 +249,7 @@ mod tests {
     fn all_rest_where_each_answers_what_it_was_asked_about() {
         let about = [rest(3, 1, 0), rest(5, 0, 1)];
         let asked = asked(&about, &about.map(Some));
-        assert_eq!(judged(&asked, &about), (true, vec![]));
+        assert_eq!(judged(&asked, &about), (true, Vec::new()));
     }
 
     #[test]
