@@ -289,7 +289,9 @@ while read -r name family; do
         openmpi4 | mpich4 | mpich5-abi) check "$name: edges, four ranks" mpirun "$name" 4 "./edges_$name" 3 ;;
     esac
     if [ -x "$mpis/$name/mpifort" ]; then check "$name: edges from Fortran" in_fortran "$name"; fi
-    check "$name: MPI_Finalize too early" mpirun "$name" 2 "./finalized_$name"
+    for when in idle pending busy; do
+        check "$name: MPI_Finalize too early, $when" mpirun "$name" 2 "./finalized_$name" $when
+    done
 done <list
 
 echo "mpi: $passed passed, $failed failed"
