@@ -29,6 +29,18 @@ pub enum Step {
 /// A step of one rank that is cancelled before it can start: the number of the step, and the rank.
 pub type Cancelled = (usize, usize);
 
+/// What one rank does to the world in the middle of its submissions. How far the others have come then is a matter of
+/// time, so what they end with is the oracle's value or a failure.
+#[derive(Clone, Copy, Debug)]
+pub enum Blow {
+    /// It closes, and cancels what has not started.
+    Cancel,
+    /// It fails the world.
+    Fail,
+    /// Its MPI_Finalize comes, with the world attached.
+    Finalize,
+}
+
 pub struct Program {
     pub seed: u64,
     pub ranks: usize,
@@ -39,6 +51,8 @@ pub struct Program {
     pub cancelled: Vec<Cancelled>,
     /// A rank that submits nothing from this step on, and closes.
     pub leaves: Option<(usize, usize)>,
+    /// A rank, how many steps it has submitted, and what it does then.
+    pub blow: Option<(usize, usize, Blow)>,
     pub tag_limit: u64,
     pub lanes: i32,
     pub delay: u64,
@@ -125,6 +139,7 @@ impl Program {
             elements,
             cancelled,
             leaves,
+            blow: None,
             tag_limit,
             lanes: random.i32(1..4),
             delay: [0, 3, 30][random.usize(..3)],
@@ -133,6 +148,17 @@ impl Program {
             level: random.i32(0..4),
             steps,
         }
+    }
+
+    /// The same with a blow to the world.
+    pub fn disturbed(seed: u64, ranks: Option<usize>) -> Self {
+        let mut program = Self::random(seed, ranks);
+        let mut random = fastrand::Rng::with_seed(!seed);
+        let rank = random.usize(..program.ranks);
+        let steps = program.order_of(rank).len();
+        let kind = [Blow::Cancel, Blow::Fail, Blow::Finalize][random.usize(..3)];
+        program.blow = Some((rank, random.usize(..steps + 1), kind));
+        program
     }
 
     /// Whether a rank takes part in a step.

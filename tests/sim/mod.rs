@@ -63,6 +63,18 @@ impl Job {
             .store(1, std::sync::atomic::Ordering::SeqCst);
     }
 
+    /// Whether any rank has called MPI_Finalize.
+    pub fn has_ended(&self) -> bool {
+        let ended = |comm: &i32| {
+            let owner = state().owner_of(*comm);
+            OWNERS[owner]
+                .ended
+                .load(std::sync::atomic::Ordering::SeqCst)
+                != 0
+        };
+        self.comms.iter().any(ended)
+    }
+
     /// The rank dies: its calls fail, and so does what others have under way with it.
     pub fn kill(&self, rank: usize) {
         state().kill(self.number, rank);

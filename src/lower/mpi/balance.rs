@@ -284,11 +284,17 @@ impl Engine {
 
     /// The world has failed: no records are waited for any more.
     pub(crate) fn balance_failed(&mut self, record: &Record, finished: &mut Finished) {
+        self.balance.records.clear();
         for suspect in self.balance.suspects.drain().flat_map(|(_, list)| list) {
             if let Some(exchange) = suspect.exchange {
                 finish(exchange, How::Remote(record.clone()), finished);
             }
         }
+    }
+
+    /// No answer comes any more.
+    pub(crate) fn forget_queries(&mut self) {
+        self.balance.queries.clear();
     }
 
     /// Whether an answer is waited for. It comes even where the record has come meanwhile.

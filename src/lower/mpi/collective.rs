@@ -71,10 +71,12 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// The collective being agreed on, when MPI is gone.
-    pub(crate) fn forget(&mut self) -> Option<Arc<Exchange>> {
+    /// The collectives being agreed on or not explained yet, when MPI is gone.
+    pub(crate) fn forget(&mut self) -> Vec<Arc<Exchange>> {
         self.agreeing = false;
-        self.current.take()
+        self.joined = 0;
+        let unexplained = self.unexplained.drain().map(|(_, exchange)| exchange);
+        self.current.take().into_iter().chain(unexplained).collect()
     }
 
     pub(crate) fn new(comm: i32) -> Self {

@@ -60,15 +60,12 @@ impl World {
                     _ => error,
                 })
         };
-        wait(
-            &|| self.live() == 0 || self.settled.load(Ordering::SeqCst),
-            &|| {
-                format!(
-                    "{} messages or collectives of this rank have not ended",
-                    self.live()
-                )
-            },
-        )?;
+        wait(&|| self.live() == 0, &|| {
+            format!(
+                "{} messages or collectives of this rank have not ended",
+                self.live()
+            )
+        })?;
         {
             let mut engine = self.engine.lock();
             if self.has_mpi() {
@@ -93,11 +90,19 @@ impl World {
         if !self.has_mpi() {
             return;
         }
+        self.give_back_to_mpi(runtime, &mut engine);
+    }
+
+    /// Frees what MPI holds. Nothing is under way any more but the control receive, or MPI ends anyway.
+    pub(crate) fn give_back_to_mpi(&self, runtime: &Runtime, engine: &mut Engine) {
         engine.stop_listening();
         let mut finished = Vec::new();
         while engine.is_listening() {
             engine.test(self, runtime, &mut finished);
             std::thread::yield_now();
+        }
+        if engine.in_flight() > 0 {
+            return;
         }
         let mut comms = vec![engine.control];
         comms.append(&mut engine.message_lanes);
@@ -125,7 +130,7 @@ impl World {
 
 impl Engine {
     /// Tells all ranks that this one has nothing more to say.
-    fn say_bye(&mut self, world: &World) {
+    pub(crate) fn say_bye(&mut self, world: &World) {
         if self.said_bye {
             return;
         }
@@ -196,6 +201,10 @@ impl Engine {
             super::balance::finish(exchange, How::Remote(record.clone()), finished);
         }
         self.balance_failed(&record, finished);
+        self.forget_queries();
+        for exchange in self.verify.forget() {
+            super::balance::finish(exchange, How::Remote(record.clone()), finished);
+        }
         self.sinks = false;
     }
 }

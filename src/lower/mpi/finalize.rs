@@ -1,24 +1,32 @@
 //! MPI_Finalize while a world is attached: norn lets go of MPI at once, and what was under way fails.
 //!
-//! MPI calls `mpi_ends` when MPI_Finalize begins, on the thread that called it. The hook waits for a pass that is under
-//! way (the engine's lock), and after it no pass calls MPI any more: two threads in MPI, one of them in MPI_Finalize, is
-//! what the hook is there to prevent. While MPI still works it tells the other ranks, which would wait for this one, and
-//! takes back the posted receives. Tokens are completed by the next pass, as always; the hook runs nothing of the
-//! application's.
+//! MPI calls `mpi_ends` when MPI_Finalize begins, on the thread that called it and while MPI still works. The hook fails
+//! the world on all ranks and takes the steps of a detach (`ending`) without waiting for work of this rank: it says Bye,
+//! takes in what comes, joins agreements, and returns when every rank has said its last word. So nothing is posted when
+//! MPI goes on, and nobody waits in vain for this rank. Ranks that have not come to their end yet are waited for,
+//! as MPI_Finalize itself does.
+//!
+//! After it no pass calls MPI: two threads in MPI, one of them in MPI_Finalize, is what the hook is there to prevent.
+//! Tokens are completed by the next pass, as always; the hook runs nothing of the application's.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::control::{Control, Record};
-use super::engine::{Cancelled, Engine, Finished};
+use super::engine::{Engine, Finished};
 use super::table::{NORN_MPI_ACTIVE, NORN_MPI_NO_HANDLE};
 use super::world::{World, life};
 use super::worlds;
 use crate::abi::status::NORN_E_MPI;
+use crate::run::home;
 use crate::run::runtime::Runtime;
 
-/// Looks at the requests that are given up, so that what is said to the others goes out. No more, because what depends
-/// on another rank may not be waited for here.
-const LAST_LOOKS: usize = 100;
+/// How long collectives that cannot end, because a rank entered them and another did not (NORN_UNGUARDED), are looked at
+/// when all ranks have said Bye.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Between two passes that have brought nothing.
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// MPI_Finalize begins. `comm`: of the communicator that a world was attached to, or of all.
 pub(crate) unsafe extern "C" fn mpi_ends(comm: i32) {
@@ -39,19 +47,52 @@ impl World {
     }
 
     fn let_go_of_mpi(&self) {
-        let mut engine = self.engine.lock();
-        if self.life.load(Ordering::SeqCst) == life::OVER || !self.has_mpi() {
+        let handle = core::ptr::without_provenance_mut(self.runtime);
+        // Held, so that a close on another thread does not free the runtime; none where it is gone already.
+        let Ok(runtime) = home::resolve_waiting(handle) else {
+            self.mpi_gone.store(true, Ordering::SeqCst);
             return;
+        };
+        let mut finished = Vec::new();
+        {
+            let mut engine = self.engine.lock();
+            if self.life.load(Ordering::SeqCst) == life::OVER || !self.has_mpi() {
+                return;
+            }
+            let record = self.too_early();
+            self.complain(&runtime, &record.text);
+            if engine.failed.is_none() {
+                engine.tell_all(self.rank, &Control::Fail(record.clone()));
+                engine.fail_world(self, record, &mut finished);
+            }
+            engine.say_bye(self);
         }
-        if engine.failed.is_none() {
-            engine.tell_all(self.rank, &Control::Fail(self.too_early()));
-        }
-        engine.cancel_receives(None, Cancelled::Failed);
-        engine.stop_listening();
-        engine.look_a_last_time();
+        self.see_all_off(&runtime, &mut finished);
+        let mut engine = self.engine.lock();
+        self.give_back_to_mpi(&runtime, &mut engine);
         self.mpi_gone.store(true, Ordering::SeqCst);
+        self.held.lock().append(&mut finished);
         // The next pass ends what is left.
         self.busy.store(1, Ordering::SeqCst);
+        drop(engine);
+        runtime.offer_duty();
+    }
+
+    /// Passes until every rank has said its last word.
+    fn see_all_off(&self, runtime: &Runtime, finished: &mut Finished) {
+        let mut all_left = None;
+        while !self.settled.load(Ordering::SeqCst) {
+            let went_on = self.run_engine(runtime, true, finished);
+            if self.engine.lock().all_have_left() {
+                let since = *all_left.get_or_insert_with(Instant::now);
+                if since.elapsed() > GRACE {
+                    return;
+                }
+            }
+            if !went_on {
+                std::thread::sleep(PAUSE);
+            }
+        }
     }
 
     fn too_early(&self) -> Record {
@@ -78,6 +119,7 @@ impl World {
         let notes = core::mem::take(&mut *self.inbox.lock());
         let taken = notes.len();
         if engine.failed.is_none() {
+            // Without a word before: an MPI that does not call the hook.
             let record = self.too_early();
             self.complain(runtime, &record.text);
             engine.failed = Some(record);
@@ -97,13 +139,9 @@ impl World {
 }
 
 impl Engine {
-    fn look_a_last_time(&mut self) {
-        let mut done = Vec::new();
-        let slots = self.slots();
-        for _ in 0..LAST_LOOKS {
-            if self.requests.test(&slots, &mut done).is_err() {
-                return;
-            }
-        }
+    fn all_have_left(&self) -> bool {
+        self.peers
+            .iter()
+            .all(|peer| peer.lost || peer.bye.is_some())
     }
 }

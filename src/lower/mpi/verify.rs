@@ -43,6 +43,12 @@ impl Verify {
         }
     }
 
+    /// Exchanges that wait for an identity, when none comes any more.
+    pub(crate) fn forget(&mut self) -> Vec<Arc<Exchange>> {
+        let waiting = self.received.drain().filter_map(|(_, waiting)| waiting);
+        waiting.map(|(exchange, ..)| exchange).collect()
+    }
+
     /// Whether an identity is waited for.
     pub(crate) fn waits(&self) -> bool {
         !self.received.is_empty()

@@ -104,8 +104,8 @@ pub(crate) struct World {
     pub(crate) in_flight: AtomicUsize,
     /// Exchanges that could be posted and are not.
     unposted: AtomicUsize,
-    /// One-thread modes: ends that are told when nothing is runnable.
-    held: Mutex<Finished>,
+    /// Ends that are told later: in one-thread modes when nothing is runnable, and after MPI_Finalize.
+    pub(crate) held: Mutex<Finished>,
     pub(crate) life: AtomicU8,
     /// MPI_Finalize has begun. Set under the engine's lock, so a pass finds MPI either usable until it ends, or gone.
     pub(crate) mpi_gone: AtomicBool,
@@ -376,7 +376,12 @@ impl World {
         }
     }
 
-    fn run_engine(&self, runtime: &Runtime, tests: bool, finished: &mut Finished) -> bool {
+    pub(crate) fn run_engine(
+        &self,
+        runtime: &Runtime,
+        tests: bool,
+        finished: &mut Finished,
+    ) -> bool {
         let mut engine = self.engine.lock();
         if self.life.load(Ordering::SeqCst) == life::OVER {
             self.busy.store(0, Ordering::SeqCst);
@@ -424,6 +429,9 @@ impl World {
     /// runnable, one at a time, the lowest token of those that have ended first.
     fn deliver(&self, runtime: &Runtime, mut finished: Finished) -> bool {
         if !runtime.one_thread {
+            if self.mpi_gone.load(Ordering::SeqCst) {
+                finished.append(&mut self.held.lock());
+            }
             let any = !finished.is_empty();
             for (exchange, node, how) in finished {
                 self.complete(runtime, &exchange, node, how);
