@@ -270,6 +270,59 @@ fn two_worlds_of_a_runtime_do_not_meet() {
 }
 
 #[test]
+fn what_a_rank_has_sent_before_it_left_is_received_behind_what_it_never_sends() {
+    on_ranks(&config(), |rank| {
+        let given: Vec<i64> = (0..100).collect();
+        if rank.rank == 0 {
+            // Eager, so that it can leave.
+            ok(rank.wait(rank.send(&numbers(&given), 1, 0, &[])));
+            ok(rank.wait(rank.send(&numbers(&given[..0]), 1, 2, &[])));
+            return;
+        }
+        let (mut never, mut got) = ([0i64; 1], vec![0i64; 200]);
+        let first = rank.recv(&room_of_numbers(&mut never), 0, 1, &[]);
+        assert_eq!(rank.wait(first), NORN_E_CLOSED);
+        // Every other element: MPI puts it there.
+        let part = room_of_numbers(&mut got);
+        let spread = Room::from_parts(&part, 1, 100, 2);
+        ok(rank.wait(rank.recv(&spread, 0, 0, &[])));
+        let expected: Vec<i64> = (0..200)
+            .map(|i| if i % 2 == 0 { i / 2 } else { 0 })
+            .collect();
+        assert_eq!(got, expected);
+        ok(rank.wait(rank.recv(&room_of_numbers(&mut got[..0]), 0, 2, &[])));
+        let none = rank.recv(&room_of_numbers(&mut never), 0, 2, &[]);
+        assert_eq!(rank.wait(none), NORN_E_CLOSED);
+    });
+}
+
+#[test]
+fn a_rank_that_cancels_keeps_nobody_waiting_for_what_it_has_posted() {
+    let config = sim::Config {
+        eager: 0,
+        ..config()
+    };
+    on_ranks(&config, |rank| {
+        let mut memory = [0u8; 8];
+        if rank.rank == 0 {
+            let _ = rank.send(&slice(&memory), 1, 0, &[]);
+            // SAFETY: always safe.
+            ok(unsafe { norn_world_flush(rank.world, -1) });
+            // SAFETY: nothing uses the handle any more.
+            let closed = unsafe { norn_close_with(rank.rt, NORN_CANCEL, 20_000_000_000) };
+            assert_ne!(closed, NORN_E_TIMEOUT, "{}", last_error());
+            return;
+        }
+        // Received only after what never comes, and sent what is never received.
+        let never = rank.recv(&room(&mut memory), 0, 1, &[]);
+        let unheard = rank.send(&slice(&[1u8]), 0, 2, &[]);
+        assert_eq!(rank.wait(never), NORN_E_CLOSED);
+        let ended = rank.wait(unheard);
+        assert!(matches!(ended, NORN_OK | NORN_E_CLOSED), "{ended}");
+    });
+}
+
+#[test]
 fn what_a_detach_waits_for_is_told() {
     on_ranks(&config(), |rank| {
         if rank.rank == 0 {

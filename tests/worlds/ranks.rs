@@ -186,6 +186,18 @@ impl std::ops::Deref for Room {
     }
 }
 
+impl Room {
+    /// Blocks of a room.
+    pub fn from_parts(room: &Room, count: u64, blocks: u64, stride: u64) -> Self {
+        Self(norn_slice {
+            count,
+            blocks,
+            stride: stride as _,
+            ..room.0
+        })
+    }
+}
+
 pub fn room<T>(memory: &mut [T]) -> Room {
     Room(bytes_at(memory.as_mut_ptr().cast(), size_of_val(memory)))
 }

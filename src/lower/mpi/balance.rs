@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 use super::calls::{Address, Elements};
 use super::control::{Control, Record, Wire};
-use super::engine::{Cancelled, Engine, Finished, Flight, How, PerWire, closed, gone};
+use super::engine::{Cancelled, Engine, Fate, Finished, Flight, How, PerWire, closed, gone};
 use super::exchange::{Exchange, Message, stage};
+use super::quit::quits;
 use super::table::*;
 use super::world::World;
 use crate::abi::status::{NORN_E_MISMATCH, NORN_E_MPI, NORN_E_TAGS};
@@ -37,7 +38,7 @@ pub(crate) struct Balance {
     queries: HashMap<(i32, Wire), (u64, u64)>,
 }
 
-fn looks_like_poison(bytes: i64, expected: u64) -> bool {
+pub(crate) fn looks_like_poison(bytes: i64, expected: u64) -> bool {
     bytes == i64::from(expected == 0)
 }
 
@@ -96,7 +97,7 @@ impl Engine {
         world: &World,
         exchange: Arc<Exchange>,
         sequence: u64,
-        cancelled: Option<Cancelled>,
+        fate: Fate,
         done: &norn_mpi_done,
         finished: &mut Finished,
     ) {
@@ -129,7 +130,7 @@ impl Engine {
             finish(exchange, how, finished);
             return;
         }
-        if done.outcome != NORN_MPI_CANCELLED {
+        if done.outcome != NORN_MPI_CANCELLED && !fate.kept {
             self.peer(peer).received += 1;
         }
         let how = match done.outcome {
@@ -155,7 +156,7 @@ impl Engine {
                     return;
                 }
             },
-            NORN_MPI_CANCELLED => match cancelled {
+            NORN_MPI_CANCELLED => match fate.cancelled {
                 Some(Cancelled::Failed) => How::Remote(self.failed.clone().unwrap_or_default()),
                 Some(Cancelled::Rest { by_tags: true }) => How::Failed {
                     status: NORN_E_TAGS,
@@ -168,6 +169,7 @@ impl Engine {
                 Some(Cancelled::Rest { by_tags: false }) => closed(format!(
                     "all ranks are closing, and rank {peer} does not send what is waited for"
                 )),
+                Some(Cancelled::Quit) => quits(world.rank),
                 Some(Cancelled::Left) | None => gone(message),
             },
             _ => failed(self),
@@ -198,7 +200,7 @@ impl Engine {
     }
 
     /// A message looks like a poison.
-    fn suspect(
+    pub(crate) fn suspect(
         &mut self,
         peer: i32,
         wire: Wire,

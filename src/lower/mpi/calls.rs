@@ -191,12 +191,12 @@ impl Calls {
         limit
     }
 
-    /// The message that could be received now on a communicator.
-    pub(crate) fn probe(&self, comm: i32) -> Result<Option<norn_mpi_done>> {
+    /// The message that could be received now on a communicator from a rank (`NORN_MPI_ANY`: any).
+    pub(crate) fn probe(&self, source: i32, comm: i32) -> Result<Option<norn_mpi_done>> {
         let (mut found, mut message) = (0, norn_mpi_done::default());
         // SAFETY: see above.
         check("MPI_Iprobe", unsafe {
-            (self.table.iprobe)(NORN_MPI_ANY, NORN_MPI_ANY, comm, &mut found, &mut message)
+            (self.table.iprobe)(source, NORN_MPI_ANY, comm, &mut found, &mut message)
         })?;
         Ok((found != 0).then_some(message))
     }

@@ -61,6 +61,8 @@ pub(crate) enum Control {
     Join { lane: u32, number: u64 },
     /// Everything unfinished of the world fails.
     Fail(Record),
+    /// A rank closes and cancels: it receives nothing more, and what it has sent counts for nothing.
+    Quit,
     /// The last word of a rank.
     Fin,
     /// How a rank rests, or that it does not; `wave`: what it answers, 0 of itself.
@@ -89,6 +91,7 @@ impl Control {
             Self::Join { lane, number } => writer.u32(6).u32(*lane).u64(*number),
             Self::Fail(record) => writer.u32(7).record(record),
             Self::Fin => writer.u32(9),
+            Self::Quit => writer.u32(13),
             Self::Rest { wave, rest } => {
                 let known = rest.is_some();
                 let rest = rest.unwrap_or(Rest {
@@ -152,6 +155,7 @@ impl Control {
                 },
             ),
             9 => Self::Fin,
+            13 => Self::Quit,
             10 => {
                 let wave = reader.u64()?;
                 let known = reader.u32()? != 0;
@@ -311,6 +315,7 @@ mod tests {
             },
             Control::Confirm { wave: 7 },
             Control::Rested { by_tags: true },
+            Control::Quit,
             Control::Declared(wire, identity),
         ] {
             let bytes = control.encode();

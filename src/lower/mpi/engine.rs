@@ -8,6 +8,7 @@ use super::calls::{Calls, Requests};
 use super::collective::Lane;
 use super::control::{Control, LARGEST, Record};
 use super::exchange::{Exchange, Message, What, stage};
+use super::kept::Kept;
 use super::rest::Resting;
 use super::table::*;
 use super::verify::Verify;
@@ -28,6 +29,8 @@ pub(crate) enum Flight {
         sequence: u64,
         /// Why it was cancelled, once it was.
         cancelled: Option<Cancelled>,
+        /// It was taken in before (`kept`), and counted then.
+        kept: bool,
         /// Memory of a receive of nothing, which has room for a poison.
         #[allow(dead_code)] // written by MPI
         memory: Vec<u8>,
@@ -45,7 +48,12 @@ pub(crate) enum Flight {
     /// A message that nobody declared a receive for, on its way to nowhere.
     Sunk {
         peer: i32,
-        #[allow(dead_code)] // written by MPI
+        wire: super::control::Wire,
+        memory: Vec<u8>,
+    },
+    /// A message that was taken in, on its way to its receive.
+    Handed {
+        #[allow(dead_code)] // read by MPI
         memory: Vec<u8>,
     },
     /// A control message of ours.
@@ -67,8 +75,17 @@ pub(crate) enum Cancelled {
     Failed,
     /// The other rank has left, and all that it sent has come.
     Left,
+    /// This rank closes and cancels.
+    Quit,
     /// All ranks rest. `by_tags`: messages of some rank waited for others that share their tags.
     Rest { by_tags: bool },
+}
+
+/// What happened to a receive on its way.
+#[derive(Clone, Copy)]
+pub(crate) struct Fate {
+    pub(crate) cancelled: Option<Cancelled>,
+    pub(crate) kept: bool,
 }
 
 /// What is known of another rank.
@@ -78,6 +95,8 @@ pub(crate) struct Peer {
     pub(crate) sent: u64,
     /// Messages received from it, whatever became of them.
     pub(crate) received: u64,
+    /// It closes and cancels.
+    pub(crate) quit: bool,
     /// How many it has sent in all, once it has said so.
     pub(crate) bye: Option<u64>,
     /// It has said its last word.
@@ -91,12 +110,21 @@ pub(crate) struct Peer {
 impl Peer {
     /// Whether nothing more comes from it.
     pub(crate) fn is_silent(&self) -> bool {
-        self.lost || self.bye.is_some_and(|sent| self.received >= sent)
+        self.lost || self.quit || self.bye.is_some_and(|sent| self.received >= sent)
+    }
+
+    /// Whether it leaves, and what it has sent has not all come.
+    pub(crate) fn is_leaver(&self) -> bool {
+        !self.lost
+            && match self.bye {
+                Some(sent) => self.received < sent,
+                None => self.quit,
+            }
     }
 
     /// Whether it receives nothing more.
     pub(crate) fn is_deaf(&self) -> bool {
-        self.lost || self.bye.is_some()
+        self.lost || self.quit || self.bye.is_some()
     }
 }
 
@@ -126,12 +154,18 @@ pub(crate) struct Engine {
     pub(crate) message_lanes: Vec<i32>,
     pub(crate) lanes: Vec<Lane>,
     pub(crate) byte: i32,
+    /// This rank.
+    pub(crate) rank: i32,
     pub(crate) peers: Vec<Peer>,
     pub(crate) balance: Balance,
+    pub(crate) kept: Kept,
     pub(crate) verify: Verify,
     pub(crate) resting: Resting,
     /// Messages that arrive without a receive are taken in and dropped: this rank has no more receives to declare.
     pub(crate) sinks: bool,
+    pub(crate) said_quit: bool,
+    /// Some rank leaves.
+    pub(crate) heard_leave: bool,
     pub(crate) said_bye: bool,
     pub(crate) said_fin: bool,
     /// MPI is gone, and what was under way was ended.
@@ -169,11 +203,15 @@ impl Engine {
             message_lanes,
             lanes: vec![Lane::new(collective_lane)],
             byte,
+            rank: verify.rank(),
             peers: vec![Peer::default(); size as usize],
             balance: Balance::default(),
+            kept: Kept::default(),
             verify,
             resting: Resting::default(),
             sinks: false,
+            said_quit: false,
+            heard_leave: false,
             said_bye: false,
             said_fin: false,
             forsaken: false,
@@ -209,6 +247,7 @@ impl Engine {
         !self.order.is_empty()
             || !self.ready.is_empty()
             || self.sinks
+            || self.has_leavers()
             || self.has_suspects()
             || self.has_unexplained()
             || self.verify.waits()
@@ -257,6 +296,7 @@ impl Engine {
                     self.ready.push_back(next);
                 }
             }
+            Note::Quit => self.quit(world),
             Note::Fail(record) => {
                 if self.failed.is_none() {
                     self.tell_all(world.rank, &Control::Fail(record.clone()));
@@ -381,9 +421,11 @@ impl Engine {
                 exchange,
                 sequence,
                 cancelled,
+                kept,
                 ..
             } => {
-                self.message_ended(world, exchange, sequence, cancelled, done, finished);
+                let fate = Fate { cancelled, kept };
+                self.message_ended(world, exchange, sequence, fate, done, finished);
             }
             Flight::Owed {
                 peer,
@@ -398,10 +440,12 @@ impl Engine {
                     self.check_bye(peer);
                 }
             }
-            Flight::Sunk { peer, .. } => {
+            Flight::Sunk { peer, wire, memory } => {
+                self.keep(peer, wire, memory);
                 self.peer(peer).received += 1;
                 self.check_bye(peer);
             }
+            Flight::Handed { .. } => {}
             Flight::Control { peer, .. } => {
                 if done.outcome == NORN_MPI_FAILED {
                     self.peer(peer).lost = true;

@@ -54,6 +54,7 @@ impl Engine {
                 Some(Flight::Message {
                     exchange,
                     cancelled,
+                    kept: false, // what was kept for a receive comes
                     ..
                 }) => {
                     let receives = exchange

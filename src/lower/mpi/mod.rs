@@ -11,6 +11,8 @@
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
 //! | `control`, `told` | what ranks tell each other beside the data, and how |
+//! | `kept` | what a rank that leaves has sent and nobody has received yet |
+//! | `quit` | a rank closes and cancels while others wait for it |
 //! | `finalize` | MPI_Finalize while a world is attached |
 //! | `rest` | all ranks close, and each waits for another |
 //! | `balance` | poisons and scratch receives, when something fails |
@@ -28,12 +30,14 @@ mod engine;
 mod exchange;
 mod finalize;
 mod flights;
+mod kept;
 mod launcher;
 mod lines;
 pub(crate) mod load;
 mod loaded;
 // Plug-ins have a header of their own, and norn.h must not repeat it.
 mod post;
+mod quit;
 mod rest;
 /// cbindgen:ignore
 pub mod table;

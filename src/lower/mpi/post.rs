@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::calls::{Address, Elements, Failed};
-use super::control::Record;
+use super::control::{Record, Wire};
 use super::engine::{Engine, Finished, Flight, How, gone};
 use super::exchange::{Exchange, Message, stage};
+use super::quit::quits;
 use super::world::World;
 use crate::abi::status::NORN_E_MPI;
 use crate::run::runtime::Runtime;
@@ -32,10 +33,14 @@ impl Engine {
             finish(How::Remote(record.clone()));
             return;
         }
+        if self.said_quit && (exchange.cause() == 0 || node == 0) {
+            finish(quits(world.rank));
+            return;
+        }
         let peer = &self.peers[message.peer as usize];
         let over = match message.send {
             true => peer.is_deaf(),
-            false => peer.is_silent(),
+            false => peer.is_silent() && !self.has_kept(message),
         };
         let cause = exchange.cause();
         if over && (cause == 0 || node == 0) {
@@ -43,9 +48,11 @@ impl Engine {
             return;
         }
         if cause != 0 || node == 0 {
-            if !over {
+            if !over && !self.said_quit {
                 let record = world.record_of(runtime, cause);
-                self.owe(message, &record);
+                if message.send || !self.drop_kept(message) {
+                    self.owe(message, &record);
+                }
             }
             finish(How::Propagated(cause));
             return;
@@ -80,16 +87,14 @@ impl Engine {
         exchange: &Arc<Exchange>,
         message: &Message,
     ) -> Result<(), Failed> {
-        let comm = self.message_lanes[message.wire.lane as usize];
-        let address = Address {
-            peer: message.peer,
-            tag: message.wire.tag,
-            comm,
+        let (address, kept) = match self.hand_over(message)? {
+            Some(address) => (address, true),
+            None => (self.address_of(message), false),
         };
         if message.layout.bytes == 0 && !message.send {
             // Room for the poison of an empty message.
             let memory = vec![0u8; 1];
-            return self.post_empty_receive(exchange, address, memory);
+            return self.post_empty_receive(exchange, address, memory, kept);
         }
         let (what, made) = self.elements(&message.layout, message.datatype)?;
         let sequence = self.announce(world, exchange, message);
@@ -115,6 +120,7 @@ impl Engine {
                 exchange: exchange.clone(),
                 sequence,
                 cancelled: None,
+                kept,
                 memory: Vec::new(),
             },
         );
@@ -126,6 +132,7 @@ impl Engine {
         exchange: &Arc<Exchange>,
         address: Address,
         mut memory: Vec<u8>,
+        kept: bool,
     ) -> Result<(), Failed> {
         let what = Elements {
             address: memory.as_mut_ptr() as usize,
@@ -145,18 +152,27 @@ impl Engine {
                 exchange,
                 sequence,
                 cancelled: None,
+                kept,
                 memory,
             },
         );
         Ok(())
     }
 
-    /// Takes in what no receive was declared for.
+    fn address_of(&self, message: &Message) -> Address {
+        Address {
+            peer: message.peer,
+            tag: message.wire.tag,
+            comm: self.message_lanes[message.wire.lane as usize],
+        }
+    }
+
+    /// Takes in what no receive was posted for.
     pub(crate) fn sink(&mut self, world: &World, runtime: &Runtime) -> bool {
         let mut found = false;
         for index in 0..self.message_lanes.len() {
             let comm = self.message_lanes[index];
-            let message = match self.calls().probe(comm) {
+            let message = match self.probe(comm) {
                 Ok(Some(message)) => message,
                 Ok(None) => continue,
                 Err(failed) => {
@@ -177,8 +193,12 @@ impl Engine {
             };
             // SAFETY: the memory is on the heap and kept in the flight until the request is over.
             if let Ok(slot) = unsafe { self.requests.receive(what, from) } {
+                let wire = Wire {
+                    lane: index as u32,
+                    tag: message.tag,
+                };
                 let peer = message.source;
-                self.enter(slot, Flight::Sunk { peer, memory });
+                self.enter(slot, Flight::Sunk { peer, wire, memory });
                 found = true;
             }
         }

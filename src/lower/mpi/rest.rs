@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 use super::control::Control;
 use super::engine::{Cancelled, Engine, Peer};
-use super::world::{World, life};
+use super::world::{Note, World, life};
 use crate::run::runtime::Runtime;
 
 /// How a rank rests.
@@ -62,6 +62,13 @@ impl World {
             && !runtime.is_somebody_inside()
             && self.is_flushed()
             && !self.holds_ends();
+        // What has started ends only with the others' help, who may wait for this rank in turn.
+        let cancels = runtime.graph().cancelling.load(Ordering::SeqCst);
+        if rests && cancels && !self.quits.swap(true, Ordering::SeqCst) {
+            self.note(Note::Quit);
+            runtime.offer_duty();
+            return;
+        }
         if rests && self.rested_at.swap(now, Ordering::SeqCst) != now {
             self.stir(runtime);
         }

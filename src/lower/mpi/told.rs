@@ -99,6 +99,7 @@ impl Engine {
             Control::Query(wire) => self.tell(source, &Control::Answer(wire)),
             Control::Answer(wire) => self.query_answered(world, source, wire, finished),
             Control::Bye { messages } => {
+                self.heard_leave = true;
                 self.peer(source).bye = Some(messages);
                 self.check_bye(source);
                 self.join_for(world, source);
@@ -109,6 +110,7 @@ impl Engine {
                 record,
             } => self.declined(world, lane, number, record, finished),
             Control::Join { lane, number } => self.join(world, runtime, lane, number, finished),
+            Control::Quit => self.has_quit(world, source),
             Control::Fin => self.peer(source).fin = true,
             Control::Rest { wave, rest } => self.rest_told(source, wave, rest),
             Control::Confirm { wave } => self.confirm_rest(world, wave),

@@ -49,6 +49,10 @@ impl Verify {
         waiting.map(|(exchange, ..)| exchange).collect()
     }
 
+    pub(crate) fn rank(&self) -> i32 {
+        self.rank
+    }
+
     /// Whether an identity is waited for.
     pub(crate) fn waits(&self) -> bool {
         !self.received.is_empty()

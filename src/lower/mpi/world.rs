@@ -43,6 +43,8 @@ pub(crate) enum Note {
     Cancelled(u32, Arc<Exchange>),
     /// A submission was refused after its exchange had entered its line.
     Refused(Arc<Exchange>),
+    /// This rank closes and cancels, and only other ranks could make it go on.
+    Quit,
     /// Everything unfinished fails.
     Fail(Record),
 }
@@ -114,6 +116,8 @@ pub(crate) struct World {
     pub(crate) rested_at: AtomicU64,
     /// The ending has come so far that every rank has.
     pub(crate) settled: AtomicBool,
+    /// `Note::Quit` was left.
+    pub(crate) quits: AtomicBool,
     pub(crate) detaching: Mutex<()>,
     complaints: AtomicU32,
     made: Instant,
@@ -179,6 +183,7 @@ impl World {
             activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),
+            quits: AtomicBool::new(false),
             detaching: Mutex::new(()),
             complaints: AtomicU32::new(0),
             made: Instant::now(),
@@ -407,8 +412,10 @@ impl World {
             if self.rested_at.load(Ordering::Relaxed) != 0 || engine.said_bye {
                 engine.report_rest(self);
             }
-            if engine.sinks {
+            if engine.sinks || engine.has_leavers() {
                 went_on |= engine.sink(self, runtime);
+            }
+            if engine.sinks {
                 engine.join_all(self);
                 self.settle(&mut engine);
             }
