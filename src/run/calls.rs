@@ -79,7 +79,8 @@ impl Runtime {
         self.check_place(task)?;
         let body = self.body();
         if self.settings.max_live_tasks != 0 && body == 0 {
-            self.back_pressure();
+            let headroom = self.back_pressure();
+            self.act(|_, lane| lane.headroom = headroom);
         }
         self.act(|graph, lane| graph.submit(lane, body, task, accesses, after))
             .map(norn_token::from)
