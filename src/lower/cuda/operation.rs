@@ -174,6 +174,10 @@ impl Operation for DeviceOperation {
         notes.closed
     }
 
+    fn device(&self) -> i32 {
+        self.device.number
+    }
+
     fn describe(&self) -> String {
         let stage = match self.stage.load(Ordering::Relaxed) {
             0 => "not issued",
