@@ -25,26 +25,34 @@ const AT_ONCE: usize = 16;
 type Guard<'a> = MutexGuard<'a, UnderWay>;
 
 impl Cuda {
-    /// Takes what has arrived and what waits for a stream, and puts on streams what finds one. Returns whether anything
-    /// went on.
+    /// Takes what has arrived and what waits for a stream, and puts on streams what finds one, and what that brings.
+    /// Returns whether anything went on.
     pub(super) fn issue_arrived(&self, runtime: &Runtime) -> bool {
+        let bodies = runtime.runs_bodies_here();
         let mut arrived = Vec::new();
-        self.inbox.take(runtime.runs_bodies_here(), &mut arrived);
-        let mut guard = self.under_way.lock();
-        self.count.fetch_add(arrived.len(), Ordering::SeqCst);
         let mut issued = 0;
-        for arrived in arrived {
-            issued += usize::from(self.receive(runtime, &mut guard, arrived));
-        }
-        issued += self.end_doomed(runtime, &mut guard);
-        for index in 0..guard.devices.len() {
-            while issued < AT_ONCE {
-                let Some((arrived, stream)) = self.next_with_stream(&mut guard.devices[index])
-                else {
-                    break;
-                };
-                self.begin_and_issue(runtime, &mut guard, index, stream, arrived);
-                issued += 1;
+        let mut guard = self.under_way.lock();
+        // What an operation's issue satisfies arrives while this goes on, and needs no pass of its own.
+        loop {
+            self.inbox.take(bodies, &mut arrived);
+            self.count.fetch_add(arrived.len(), Ordering::SeqCst);
+            let before = issued;
+            for arrived in arrived.drain(..) {
+                issued += usize::from(self.receive(runtime, &mut guard, arrived));
+            }
+            issued += self.end_doomed(runtime, &mut guard);
+            for index in 0..guard.devices.len() {
+                while issued < AT_ONCE {
+                    let Some((arrived, stream)) = self.next_with_stream(&mut guard.devices[index])
+                    else {
+                        break;
+                    };
+                    self.begin_and_issue(runtime, &mut guard, index, stream, arrived);
+                    issued += 1;
+                }
+            }
+            if issued >= AT_ONCE || issued == before || !self.inbox.has(bodies) {
+                break;
             }
         }
         if issued > 0 {

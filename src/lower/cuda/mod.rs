@@ -363,7 +363,7 @@ impl Lowering for Cuda {
     }
 
     fn wants_worker(&self) -> bool {
-        self.inbox.has(true)
+        self.inbox.has_bodies()
     }
 
     fn patience(&self) -> Duration {

@@ -237,6 +237,11 @@ impl Inbox {
         }
     }
 
+    /// Whether there are bodies to run.
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.body_count.load(Ordering::SeqCst) != 0
+    }
+
     /// Whether there is anything for a thread that may run bodies, or may not.
     pub(crate) fn has(&self, bodies: bool) -> bool {
         self.plain_count.load(Ordering::SeqCst) != 0
