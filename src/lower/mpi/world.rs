@@ -517,6 +517,7 @@ impl World {
                 operation: record.operation.into(),
                 text: record.text.into(),
                 worker: record.worker,
+                device: -1,
                 looked_at: Default::default(),
                 doomed_a_task: Default::default(),
             })
