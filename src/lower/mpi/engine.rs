@@ -134,6 +134,8 @@ pub(crate) struct Engine {
     pub(crate) sinks: bool,
     pub(crate) said_bye: bool,
     pub(crate) said_fin: bool,
+    /// MPI is gone, and what was under way was ended.
+    pub(crate) forsaken: bool,
     /// Why everything unfinished fails, once it does.
     pub(crate) failed: Option<Record>,
     pub(crate) flights: Vec<Option<Flight>>,
@@ -174,6 +176,7 @@ impl Engine {
             sinks: false,
             said_bye: false,
             said_fin: false,
+            forsaken: false,
             failed: None,
             flights: Vec::new(),
             order: Vec::new(),

@@ -23,7 +23,6 @@ use super::control::Record;
 use super::engine::{Engine, Finished, How};
 use super::exchange::{Exchange, stage};
 use super::lines::Lines;
-use super::table::{NORN_MPI_ACTIVE, NORN_MPI_FINALIZED};
 use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI, NORN_E_TASK_FAILED, NORN_E_UNSUPPORTED};
 use crate::abi::types::{NORN_PLACE_MPI, norn_place, norn_world_info};
 use crate::error::{Error, Result};
@@ -79,6 +78,8 @@ pub(crate) struct World {
     /// Handle of the runtime, as a number.
     pub(crate) runtime: usize,
     pub(crate) calls: Calls,
+    /// The communicator it was attached to, as the application gave it.
+    pub(crate) given: i32,
     pub(crate) rank: i32,
     pub(crate) size: i32,
     /// Keys.
@@ -94,9 +95,9 @@ pub(crate) struct World {
     control: i32,
     /// Thread inside a pass, as `thread_number` has it; 0 for none.
     inside: AtomicU64,
-    inbox: Mutex<Vec<Note>>,
-    notes: AtomicUsize,
-    busy: AtomicUsize,
+    pub(crate) inbox: Mutex<Vec<Note>>,
+    pub(crate) notes: AtomicUsize,
+    pub(crate) busy: AtomicUsize,
     /// Exchanges that have not ended.
     live: AtomicUsize,
     /// Messages and collectives that MPI has.
@@ -106,6 +107,8 @@ pub(crate) struct World {
     /// One-thread modes: ends that are told when nothing is runnable.
     held: Mutex<Finished>,
     pub(crate) life: AtomicU8,
+    /// MPI_Finalize has begun. Set under the engine's lock, so a pass finds MPI either usable until it ends, or gone.
+    pub(crate) mpi_gone: AtomicBool,
     /// Counts what ends a rest, and one more than what it was when this rank was last found at rest (`rest`).
     pub(crate) activity: AtomicU64,
     pub(crate) rested_at: AtomicU64,
@@ -133,6 +136,7 @@ fn thread_number() -> u64 {
 pub(crate) struct Found {
     pub(crate) runtime: usize,
     pub(crate) calls: Calls,
+    pub(crate) given: i32,
     pub(crate) rank: i32,
     pub(crate) size: i32,
     pub(crate) tags: u64,
@@ -151,6 +155,7 @@ impl World {
         Self {
             runtime: found.runtime,
             calls: found.calls,
+            given: found.given,
             rank: found.rank,
             size: found.size,
             tags: found.tags,
@@ -170,6 +175,7 @@ impl World {
             unposted: AtomicUsize::new(0),
             held: Mutex::new(Vec::new()),
             life: AtomicU8::new(life::OPEN),
+            mpi_gone: AtomicBool::new(false),
             activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),
@@ -382,7 +388,7 @@ impl World {
             self.last_pass.store(now, Ordering::Relaxed);
         }
         let mut went_on = false;
-        if self.calls.state() == NORN_MPI_ACTIVE {
+        if self.has_mpi() {
             let notes = core::mem::take(&mut *self.inbox.lock());
             went_on |= !notes.is_empty();
             let taken = notes.len();
@@ -402,7 +408,7 @@ impl World {
                 self.settle(&mut engine);
             }
             self.notes.fetch_sub(taken, Ordering::SeqCst);
-        } else if self.calls.state() == NORN_MPI_FINALIZED {
+        } else {
             went_on |= self.outlive_mpi(runtime, &mut engine, finished);
         }
         self.unposted
@@ -412,32 +418,6 @@ impl World {
             .store(usize::from(engine.is_busy()), Ordering::SeqCst);
         self.inside.store(previous, Ordering::Relaxed);
         went_on
-    }
-
-    /// MPI is gone, and so is everything that was under way.
-    fn outlive_mpi(&self, runtime: &Runtime, engine: &mut Engine, finished: &mut Finished) -> bool {
-        let notes = core::mem::take(&mut *self.inbox.lock());
-        let taken = notes.len();
-        if engine.failed.is_none() {
-            let text = "MPI_Finalize was called before norn_close or norn_world_detach";
-            self.complain(runtime, text);
-            engine.failed = Some(Record {
-                status: NORN_E_MPI,
-                rank: self.rank,
-                worker: -1,
-                operation: "MPI_Finalize".into(),
-                text: text.into(),
-                ..Record::default()
-            });
-            engine.forsake(finished);
-        }
-        for note in notes {
-            engine.take_note(self, runtime, note, finished);
-        }
-        engine.post_ready(self, runtime, finished);
-        self.settled.store(true, Ordering::SeqCst);
-        self.notes.fetch_sub(taken, Ordering::SeqCst);
-        taken != 0
     }
 
     /// Completes tokens. In one-thread modes everything that can be posted is posted first; then, when nothing is
@@ -593,7 +573,7 @@ impl Lowering for World {
     }
 
     fn abort(&self, code: i32) {
-        if self.calls.state() == NORN_MPI_ACTIVE {
+        if self.has_mpi() {
             self.calls.abort(self.control, code);
         }
     }
