@@ -11,8 +11,10 @@
 //!
 //! # Whether a pass is wanted
 //!
-//! `notes` counts notes in the inbox, `busy` is what the engine had left after its last pass. A note is counted before
-//! the duty is offered, and `busy` is written under the engine's lock, so a want is never lost.
+//! `notes` counts notes in the inbox and those that a pass acts on, `busy` is what the engine had left after its last pass, or
+//! that somebody has stirred. A note is counted before the duty is offered. A pass clears `busy` before it looks at anything
+//! and sets it again at its end where something is left, so a stir during a pass is not lost either. While it is clear in
+//! between, the thread on duty is inside the pass, and it looks again before it gives the duty back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -166,7 +168,7 @@ impl World {
             live: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             unposted: AtomicUsize::new(0),
-            held: Mutex::new(Vec::new()),
+            held: Mutex::new(Finished::new()),
             life: AtomicU8::new(life::OPEN),
             activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
@@ -362,7 +364,7 @@ impl World {
             return;
         }
         if let Some(_duty) = runtime.take_duty() {
-            let mut finished = Vec::new();
+            let mut finished = Finished::new();
             self.run_engine(runtime, false, &mut finished);
             self.deliver(runtime, finished);
         }
@@ -374,19 +376,22 @@ impl World {
             self.busy.store(0, Ordering::SeqCst);
             return false;
         }
-        let previous = self.inside.swap(thread_number(), Ordering::Relaxed);
+        // Written under the engine's lock only.
+        let previous = self.inside.load(Ordering::Relaxed);
+        self.inside.store(thread_number(), Ordering::Relaxed);
+        // From here on whoever stirs is heard by the next pass, if this one does not.
+        if self.busy.load(Ordering::SeqCst) != 0 {
+            self.busy.swap(0, Ordering::SeqCst);
+        }
         if self.only.is_some() {
             let now = self.made.elapsed().as_nanos() as u64;
             self.last_pass.store(now, Ordering::Relaxed);
         }
         let mut went_on = false;
+        let mut taken = 0;
         if self.calls.state() == NORN_MPI_ACTIVE {
-            let notes = core::mem::take(&mut *self.inbox.lock());
-            went_on |= !notes.is_empty();
-            let taken = notes.len();
-            for note in notes {
-                engine.take_note(self, runtime, note, finished);
-            }
+            taken = self.take_notes(runtime, &mut engine, finished);
+            went_on |= taken != 0;
             went_on |= engine.post_ready(self, runtime, finished);
             if tests {
                 went_on |= engine.test(self, runtime, finished);
@@ -399,23 +404,48 @@ impl World {
                 engine.join_all(self);
                 self.settle(&mut engine);
             }
-            self.notes.fetch_sub(taken, Ordering::SeqCst);
         } else if self.calls.state() == NORN_MPI_FINALIZED {
-            went_on |= self.outlive_mpi(runtime, &mut engine, finished);
+            taken = self.outlive_mpi(runtime, &mut engine, finished);
+            went_on |= taken != 0;
         }
-        self.unposted
-            .store(usize::from(engine.has_ready()), Ordering::SeqCst);
+        let unposted = usize::from(engine.has_ready());
+        if self.unposted.load(Ordering::Relaxed) != unposted {
+            self.unposted.store(unposted, Ordering::SeqCst);
+        }
         self.in_flight.store(engine.in_flight(), Ordering::Relaxed);
-        self.busy
-            .store(usize::from(engine.is_busy()), Ordering::SeqCst);
+        if engine.is_busy() {
+            self.busy.store(1, Ordering::SeqCst);
+        }
+        // Last: what they have left behind can be seen by now.
+        if taken != 0 {
+            self.notes.fetch_sub(taken, Ordering::SeqCst);
+        }
         self.inside.store(previous, Ordering::Relaxed);
         went_on
     }
 
-    /// MPI is gone, and so is everything that was under way.
-    fn outlive_mpi(&self, runtime: &Runtime, engine: &mut Engine, finished: &mut Finished) -> bool {
-        let notes = core::mem::take(&mut *self.inbox.lock());
+    /// Acts on what has been noted. Returns how many notes that were; they count until the pass is over.
+    fn take_notes(&self, runtime: &Runtime, engine: &mut Engine, finished: &mut Finished) -> usize {
+        if self.notes.load(Ordering::SeqCst) == 0 {
+            return 0;
+        }
+        let mut notes = core::mem::take(&mut engine.notes);
+        core::mem::swap(&mut *self.inbox.lock(), &mut notes);
         let taken = notes.len();
+        for note in notes.drain(..) {
+            engine.take_note(self, runtime, note, finished);
+        }
+        engine.notes = notes;
+        taken
+    }
+
+    /// MPI is gone, and so is everything that was under way. Returns as `take_notes`.
+    fn outlive_mpi(
+        &self,
+        runtime: &Runtime,
+        engine: &mut Engine,
+        finished: &mut Finished,
+    ) -> usize {
         if engine.failed.is_none() {
             let text = "MPI_Finalize was called before norn_close or norn_world_detach";
             self.complain(runtime, text);
@@ -429,13 +459,10 @@ impl World {
             });
             engine.forsake(finished);
         }
-        for note in notes {
-            engine.take_note(self, runtime, note, finished);
-        }
+        let taken = self.take_notes(runtime, engine, finished);
         engine.post_ready(self, runtime, finished);
         self.settled.store(true, Ordering::SeqCst);
-        self.notes.fetch_sub(taken, Ordering::SeqCst);
-        taken != 0
+        taken
     }
 
     /// Completes tokens. In one-thread modes one at a time, when nothing is runnable, lowest token first, so that the
@@ -525,7 +552,7 @@ impl World {
 
 impl Lowering for World {
     fn pass(&self, runtime: &Runtime) -> bool {
-        let mut finished = Vec::new();
+        let mut finished = Finished::new();
         let mut went_on = self.run_engine(runtime, true, &mut finished);
         went_on |= self.deliver(runtime, finished);
         if runtime.one_thread && self.holds_ends() {
