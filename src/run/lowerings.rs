@@ -17,10 +17,16 @@
 //! lowerings how long that may be, and whoever makes them want a pass at once looks for it afterwards and unparks it: so
 //! either the want is seen, or the rest is cut short.
 //!
+//! *Whoever ends an operation* tells those that watch for the end of all work (a drain, a close). Each wake-up costs a system
+//! call, so while more is under way it is put off (`untold`) until the duty's passes find nothing for long, or have found
+//! much, or the duty is given back. The last operation under way is told of at once, and so is every one that ends while
+//! nobody has the duty or its holder rests: `untold` is set before that look, and looked at after the duty is given
+//! back and after the holder says that it rests.
+//!
 //! Against a lost offer: a thread enters the list of idlers, or the list of sleeping workers, before it looks a last time
-//! whether the duty is free and passes are wanted, and parks only if not. Both lists are under locks, and the second is counted before that look, so an
-//! offerer that finds neither to hold anybody made its want visible before that last look. (Sequentially
-//! consistent accesses to `duty` and the want.)
+//! whether the duty is free and passes are wanted, and parks only if not. Both lists are under locks, and the
+//! second is counted before that look, so an offerer that finds neither to hold anybody made its want visible before that
+//! last look. (Sequentially consistent accesses to `duty` and the want.)
 
 use core::any::Any;
 use core::cell::Cell;
@@ -148,6 +154,8 @@ pub(crate) struct Lowerings {
     duty: AtomicBool,
     /// Operations that have arrived and not ended.
     under_way: AtomicUsize,
+    /// Operations have ended that watchers were not told of.
+    untold: AtomicBool,
     /// The thread that has the duty and rests, and whether there is one.
     resting: (AtomicBool, Mutex<Option<StdThread>>),
     /// Threads that wait without a slot and would take the duty, and how many, for a look without the lock.
@@ -170,7 +178,12 @@ pub(crate) struct Duty<'a> {
     /// How long it is looked for without a pause.
     patience: Duration,
     budget: Budget,
+    /// Passes in which something went on.
+    good_passes: u32,
 }
+
+/// Passes in which operations may end before watchers are told.
+const UNTOLD_PASSES: u32 = 64;
 
 impl Duty<'_> {
     /// One pass over all lowerings.
@@ -189,7 +202,12 @@ impl Duty<'_> {
         if went_on {
             self.since.set(None);
             self.budget.came();
+            self.good_passes += 1;
+            if self.good_passes.is_multiple_of(UNTOLD_PASSES) {
+                self.runtime.tell_watchers();
+            }
         } else if self.is_late() {
+            self.runtime.tell_watchers();
             self.budget.looked();
         }
         went_on
@@ -230,6 +248,7 @@ impl Duty<'_> {
         let (resting, thread) = &self.runtime.lowerings.resting;
         *thread.lock() = Some(crate::sync::thread::current());
         resting.store(true, Ordering::SeqCst);
+        self.runtime.tell_watchers();
         // Asked again: what came before this thread could be seen to rest is found now.
         let until = Instant::now() + self.pause_now();
         super::wait::park_until(Some(deadline.map_or(until, |deadline| deadline.min(until))));
@@ -242,6 +261,7 @@ impl Drop for Duty<'_> {
     fn drop(&mut self) {
         let lowerings = &self.runtime.lowerings;
         lowerings.duty.store(false, Ordering::SeqCst);
+        self.runtime.tell_watchers();
         // One that was added meanwhile has found the duty taken.
         if lowerings.version.load(Ordering::SeqCst) == self.version {
             self.runtime.offer_duty_of(&self.list);
@@ -417,8 +437,23 @@ impl Runtime {
     /// An operation that was begun has ended.
     pub(crate) fn finish_operation(&self, node: u32, outcome: &Outcome<'_>) {
         self.act(|graph, lane| graph.end_operation(lane, node, outcome));
-        self.lowerings.under_way.fetch_sub(1, Ordering::SeqCst);
-        self.wake_watchers();
+        let lowerings = &self.lowerings;
+        let was_last = lowerings.under_way.fetch_sub(1, Ordering::SeqCst) == 1;
+        lowerings.untold.store(true, Ordering::SeqCst);
+        if was_last
+            || !lowerings.duty.load(Ordering::SeqCst)
+            || lowerings.resting.0.load(Ordering::SeqCst)
+        {
+            self.tell_watchers();
+        }
+    }
+
+    /// Tells those that watch for the end of all work that operations have ended, if any have.
+    fn tell_watchers(&self) {
+        let untold = &self.lowerings.untold;
+        if untold.load(Ordering::SeqCst) && untold.swap(false, Ordering::SeqCst) {
+            self.wake_watchers();
+        }
     }
 
     /// Whether operations are with their lowerings: then the graph can go on, whatever else rests.
@@ -466,6 +501,7 @@ impl Runtime {
             since: Cell::new(None),
             patience: self.patience(),
             budget: Budget::default(),
+            good_passes: 0,
         })
     }
 

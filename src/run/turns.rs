@@ -101,6 +101,36 @@ impl Runtime {
         reached
     }
 
+    /// As `poll_as_caller` where workers run the bodies: makes passes, if nobody does. Whether it is done.
+    pub(crate) fn poll_beside_workers(
+        &self,
+        deadline: Option<Instant>,
+        done: &dyn Fn() -> bool,
+    ) -> bool {
+        if self.callers_run || self.settings.caller_works {
+            return false;
+        }
+        let _counted = CountedWait::new(self);
+        let Some(mut duty) = self.take_duty() else {
+            return false;
+        };
+        loop {
+            if done() {
+                return true;
+            }
+            // Work that a worker must do, or that takes longer, is waited for as any other.
+            let opener_has_task = self.is_opener() && !self.queues.opener.is_empty();
+            if duty.pause().is_some()
+                || !duty.is_wanted()
+                || opener_has_task
+                || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            {
+                return false;
+            }
+            duty.pass();
+        }
+    }
+
     /// Runs bodies in the callers' slot until done; None when the slot went to a blocked body.
     pub(crate) fn sit_as_caller(
         &self,

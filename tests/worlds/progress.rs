@@ -60,7 +60,7 @@ fn a_message_comes_although_one_task_always_makes_the_next_ready() {
         let bodies = AtomicU32::new(0);
         let way = Way(NORN_MODE_ASYNC, workers);
         run_way(way, &config(), world_config(), &|rank: &Rank| {
-            let memory = [rank.rank as u8; 8];
+            let mut memory = [rank.rank as u8; 8];
             if rank.rank == 1 {
                 // Not before the waiting thread has done with what it does at first.
                 while bodies.load(Ordering::SeqCst) < 100 {
@@ -72,7 +72,7 @@ fn a_message_comes_although_one_task_always_makes_the_next_ready() {
             }
             let chain = Chain {
                 rt: rank.rt,
-                message: rank.recv(&slice(&memory), 1, 0, &[]),
+                message: rank.recv(&room(&mut memory), 1, 0, &[]),
                 bodies: &bodies,
             };
             submit(&chain, &[]);

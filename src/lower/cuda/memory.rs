@@ -4,10 +4,13 @@
 //! nothing else: an allocation is waited for, so that the memory may be used on any stream; a free is queued when every
 //! access to the datum has completed, and so has nothing to wait for. What MPI may register does not come from the pool,
 //! because transports cannot. All device memory counts against the device's ceiling, pinned memory against the runtime's.
+//!
+//! Once a device has gone silent (`loss`), nothing that it may still use is given back: its own memory, and all pinned
+//! memory. What the driver refuses to take back stays counted.
 
 use core::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cudarc::driver::sys::{
     CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
@@ -15,7 +18,7 @@ use cudarc::driver::sys::{
 };
 
 use super::device::Device;
-use super::driver::{Driver, Refused};
+use super::driver::{Done, Driver, Refused};
 use crate::abi::status::{NORN_E_MEMORY, NORN_E_RESOURCE};
 use crate::error::{Error, Result};
 use crate::order::memory::Memory;
@@ -32,6 +35,8 @@ const NON_BLOCKING: u32 = 1;
 pub(crate) struct Ceiling {
     used: AtomicU64,
     limit: u64,
+    /// Nothing is given back any more.
+    keeps: AtomicBool,
 }
 
 impl Ceiling {
@@ -39,7 +44,17 @@ impl Ceiling {
         Self {
             used: AtomicU64::new(0),
             limit,
+            keeps: AtomicBool::new(false),
         }
+    }
+
+    /// From now on nothing of it is given back: a device may still use it, and nobody can tell.
+    pub(crate) fn keep_all(&self) {
+        self.keeps.store(true, Ordering::SeqCst);
+    }
+
+    fn keeps(&self) -> bool {
+        self.keeps.load(Ordering::SeqCst)
     }
 
     pub(crate) fn used(&self) -> u64 {
@@ -68,6 +83,14 @@ impl Ceiling {
 
     fn give(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// As `give`, once the driver has taken the memory back. After a fault of the device it takes nothing any more: the
+    /// memory goes with the context.
+    fn give_if(&self, given: Done, bytes: u64) {
+        if given.is_ok() || given.is_err_and(Refused::is_terminal) {
+            self.give(bytes);
+        }
     }
 }
 
@@ -195,11 +218,13 @@ impl Device {
             } else {
                 driver.memory_alloc(&mut address, size)?;
             }
-            let zeroed = driver
-                .fill_8(address, 0, size, memory.stream)
-                .and_then(|()| driver.stream_synchronize(memory.stream));
-            if let Err(refused) = zeroed {
-                self.put_back(address, pooled);
+            let filled = driver.fill_8(address, 0, size, memory.stream);
+            let waited = driver.stream_synchronize(memory.stream);
+            if let Err(refused) = filled.and(waited) {
+                // From the pool it goes behind the fill; the plain allocator must know that the fill has ended.
+                if pooled || waited.is_ok() || driver.stream_synchronize(memory.stream).is_ok() {
+                    let _ = self.put_back(address, pooled);
+                }
                 return Err(refused);
             }
         }
@@ -208,16 +233,15 @@ impl Device {
 
     /// # Safety
     /// The block is one of `obtain`, and nothing uses it. The context is current.
-    unsafe fn put_back(&self, address: u64, pooled: bool) {
-        // After a fault of the device nothing can be freed; the memory goes with the context.
+    unsafe fn put_back(&self, address: u64, pooled: bool) -> Done {
         // SAFETY: passed on from the caller.
-        let _ = unsafe {
+        unsafe {
             if pooled {
                 self.driver.memory_free_async(address, self.memory.stream)
             } else {
                 self.driver.memory_free(address)
             }
-        };
+        }
     }
 }
 
@@ -229,11 +253,15 @@ impl Memory for DeviceBlock {
 
 impl Drop for DeviceBlock {
     fn drop(&mut self) {
-        if let Ok(_entered) = self.device.enter() {
-            // SAFETY: from `obtain`; a datum's memory is dropped after its last access has completed.
-            unsafe { self.device.put_back(self.address, self.pooled) };
+        let ceiling = &self.device.memory.ceiling;
+        if ceiling.keeps() {
+            return;
         }
-        self.device.memory.ceiling.give(self.bytes);
+        let given = self.device.enter().and_then(|_entered| {
+            // SAFETY: from `obtain`; a datum's memory is dropped after its last access has completed.
+            unsafe { self.device.put_back(self.address, self.pooled) }
+        });
+        ceiling.give_if(given, self.bytes);
     }
 }
 
@@ -290,10 +318,13 @@ impl Memory for PinnedBlock {
 
 impl Drop for PinnedBlock {
     fn drop(&mut self) {
-        if let Ok(_entered) = self.device.enter() {
-            // SAFETY: from `allocate_pinned`; a datum's memory is dropped after its last access has completed.
-            let _ = unsafe { self.device.driver.host_free(self.address) };
+        if self.ceiling.keeps() {
+            return;
         }
-        self.ceiling.give(self.bytes);
+        let given = self.device.enter().and_then(|_entered| {
+            // SAFETY: from `allocate_pinned`; a datum's memory is dropped after its last access has completed.
+            unsafe { self.device.driver.host_free(self.address) }
+        });
+        self.ceiling.give_if(given, self.bytes);
     }
 }

@@ -21,8 +21,8 @@
 //!   this one has waited for. A consumer whose producer is the newest work on its stream is put behind it there.
 //! - The host learns of completions by looking, at the oldest event of each stream only; when nothing has come for a while
 //!   it asks for a host function on each busy stream and rests until one has rung (`bell`).
-//! - A fault of the device (any answer of an event but "not ready") ends it: everything on it and everything that comes
-//!   later fails with the record of that fault.
+//! - A fault of the device ends it: everything on it and everything that comes later fails with the record of that fault.
+//!   Any other refusal of a query ends the operation, but not before its work has ended (`loss`).
 //!
 //! | file | idea |
 //! |---|---|
@@ -31,6 +31,7 @@
 //! | `memory` | device and pinned memory, and the ceilings on them |
 //! | `operation`, `queues`, `event` | operations, the streams they are put on, the events behind them |
 //! | `issue`, `completion`, `bell` | the two halves of a pass, and how norn is woken when it has stopped looking |
+//! | `loss` | when a device is given up |
 //! | `copy`, `kernel`, `provider` | what is queued; handles of cuBLAS and cuSOLVER |
 //! | `calls`, `application_stream` | the calls of the C API |
 
@@ -45,6 +46,7 @@ mod driver;
 mod event;
 mod issue;
 mod kernel;
+mod loss;
 mod memory;
 mod nvrtc;
 mod operation;
@@ -361,7 +363,7 @@ impl Lowering for Cuda {
     }
 
     fn wants_worker(&self) -> bool {
-        self.inbox.has(true)
+        self.inbox.has_bodies()
     }
 
     fn patience(&self) -> Duration {
@@ -427,7 +429,9 @@ impl Lowering for Cuda {
         }
         for mut queues in self.under_way.lock().devices.drain(..) {
             let device = queues.device.clone();
-            if let Ok(_entered) = device.enter() {
+            if !device.is_silent()
+                && let Ok(_entered) = device.enter()
+            {
                 queues.destroy();
             }
         }

@@ -174,6 +174,10 @@ impl Operation for DeviceOperation {
         notes.closed
     }
 
+    fn device(&self) -> i32 {
+        self.device.number
+    }
+
     fn describe(&self) -> String {
         let stage = match self.stage.load(Ordering::Relaxed) {
             0 => "not issued",
@@ -231,6 +235,11 @@ impl Inbox {
         if bodies {
             take(&self.bodies, &self.body_count);
         }
+    }
+
+    /// Whether there are bodies to run.
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.body_count.load(Ordering::SeqCst) != 0
     }
 
     /// Whether there is anything for a thread that may run bodies, or may not.
