@@ -94,7 +94,7 @@ impl World {
             return;
         }
         engine.stop_listening();
-        let mut finished = Vec::new();
+        let mut finished = Finished::new();
         while engine.is_listening() {
             engine.test(self, runtime, &mut finished);
             std::thread::yield_now();

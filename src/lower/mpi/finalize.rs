@@ -68,15 +68,13 @@ impl World {
         }
     }
 
-    /// MPI is gone, and so is everything that was under way.
+    /// MPI is gone, and so is everything that was under way. Returns as `take_notes`.
     pub(crate) fn outlive_mpi(
         &self,
         runtime: &Runtime,
         engine: &mut Engine,
         finished: &mut Finished,
-    ) -> bool {
-        let notes = core::mem::take(&mut *self.inbox.lock());
-        let taken = notes.len();
+    ) -> usize {
         if engine.failed.is_none() {
             let record = self.too_early();
             self.complain(runtime, &record.text);
@@ -86,13 +84,10 @@ impl World {
             engine.forsaken = true;
             engine.forsake(finished);
         }
-        for note in notes {
-            engine.take_note(self, runtime, note, finished);
-        }
+        let taken = self.take_notes(runtime, engine, finished);
         engine.post_ready(self, runtime, finished);
         self.settled.store(true, Ordering::SeqCst);
-        self.notes.fetch_sub(taken, Ordering::SeqCst);
-        taken != 0
+        taken
     }
 }
 
