@@ -33,6 +33,7 @@
 //! | `issue`, `completion`, `bell` | the two halves of a pass, and how norn is woken when it has stopped looking |
 //! | `loss` | when a device is given up |
 //! | `copy`, `kernel`, `provider` | what is queued; handles of cuBLAS and cuSOLVER |
+//! | `copier` | the threads that copies of pageable memory wait in |
 //! | `calls`, `application_stream` | the calls of the C API |
 
 pub(crate) mod application_stream;
@@ -40,6 +41,7 @@ mod bell;
 pub(crate) mod calls;
 mod completion;
 mod context;
+mod copier;
 mod copy;
 pub(crate) mod device;
 mod driver;
@@ -428,6 +430,7 @@ impl Lowering for Cuda {
             module.unload();
         }
         for mut queues in self.under_way.lock().devices.drain(..) {
+            queues.copiers.stop();
             let device = queues.device.clone();
             if !device.is_silent()
                 && let Ok(_entered) = device.enter()
