@@ -28,27 +28,33 @@ fn every_collective_gives_what_mpi_gives() {
             ok(norn_barrier(world, null(), &mut token));
             ok(rank.wait(token));
 
-            let buffer = [me * 10, me];
-            ok(norn_bcast(world, &numbers(&buffer), 2, null(), &mut token));
+            let mut buffer = [me * 10, me];
+            ok(norn_bcast(
+                world,
+                &*room_of_numbers(&mut buffer),
+                2,
+                null(),
+                &mut token,
+            ));
             ok(rank.wait(token));
             assert_eq!(buffer, [20, 2]);
 
-            let (from, to) = ([me, 1], [0i64; 2]);
+            let (from, mut to) = ([me, 1], [0i64; 2]);
             ok(norn_allreduce(
                 world,
                 &numbers(&from),
-                &numbers(&to),
+                &*room_of_numbers(&mut to),
                 NORN_SUM,
                 null(),
                 &mut token,
             ));
             ok(rank.wait(token));
             assert_eq!(to, [6, 4]);
-            let place = [me];
+            let mut place = [me];
             ok(norn_allreduce(
                 world,
                 null(),
-                &numbers(&place),
+                &*room_of_numbers(&mut place),
                 NORN_MAX,
                 null(),
                 &mut token,
@@ -56,11 +62,11 @@ fn every_collective_gives_what_mpi_gives() {
             ok(rank.wait(token));
             assert_eq!(place, [3]);
 
-            let root = [-1i64; 2];
+            let mut root = [-1i64; 2];
             ok(norn_reduce(
                 world,
                 &numbers(&from),
-                &numbers(&root),
+                &*room_of_numbers(&mut root),
                 NORN_SUM,
                 1,
                 null(),
@@ -69,11 +75,11 @@ fn every_collective_gives_what_mpi_gives() {
             ok(rank.wait(token));
             assert_eq!(root, if rank.rank == 1 { [6, 4] } else { [-1, -1] });
 
-            let (own, gathered) = ([me], [-1i64; 4]);
+            let (own, mut gathered) = ([me], [-1i64; 4]);
             ok(norn_gather(
                 world,
                 &numbers(&own),
-                &numbers(&gathered),
+                &*room_of_numbers(&mut gathered),
                 null(),
                 3,
                 null(),
@@ -89,11 +95,11 @@ fn every_collective_gives_what_mpi_gives() {
                 }
             );
 
-            let (all, part) = ([5i64, 6, 7, 8], [0i64]);
+            let (all, mut part) = ([5i64, 6, 7, 8], [0i64]);
             ok(norn_scatter(
                 world,
                 &numbers(&all),
-                &numbers(&part),
+                &*room_of_numbers(&mut part),
                 null(),
                 0,
                 null(),
@@ -105,11 +111,11 @@ fn every_collective_gives_what_mpi_gives() {
             // v forms: rank r has r elements.
             let counts = [0u64, 1, 2, 3];
             let mine = vec![me; rank.rank as usize];
-            let to = [-1i64; 6];
+            let mut to = [-1i64; 6];
             ok(norn_allgather(
                 world,
                 &numbers(&mine),
-                &numbers(&to),
+                &*room_of_numbers(&mut to),
                 counts.as_ptr(),
                 null(),
                 &mut token,
@@ -118,12 +124,12 @@ fn every_collective_gives_what_mpi_gives() {
             assert_eq!(to, [1, 2, 2, 3, 3, 3]);
 
             let from = [me * 4, me * 4 + 1, me * 4 + 2, me * 4 + 3];
-            let to = [0i64; 4];
+            let mut to = [0i64; 4];
             ok(norn_alltoall(
                 world,
                 &numbers(&from),
                 null(),
-                &numbers(&to),
+                &*room_of_numbers(&mut to),
                 null(),
                 null(),
                 &mut token,
@@ -137,7 +143,7 @@ fn every_collective_gives_what_mpi_gives() {
 #[test]
 fn a_rank_that_cannot_enter_fails_it_on_all_with_its_record() {
     on_ranks(&four(), |rank| {
-        let memory = [1i64];
+        let mut memory = [1i64];
         let failed = rank.task(if rank.rank == 2 { 8 } else { 0 }, &[]);
         let mut how = how();
         how.after = &failed;
@@ -149,7 +155,7 @@ fn a_rank_that_cannot_enter_fails_it_on_all_with_its_record() {
             ok(norn_allreduce(
                 rank.world,
                 null(),
-                &numbers(&memory),
+                &*room_of_numbers(&mut memory),
                 NORN_SUM,
                 &how,
                 &mut token,
@@ -157,7 +163,7 @@ fn a_rank_that_cannot_enter_fails_it_on_all_with_its_record() {
             ok(norn_allreduce(
                 rank.world,
                 null(),
-                &numbers(&memory),
+                &*room_of_numbers(&mut memory),
                 NORN_SUM,
                 null(),
                 &mut next,

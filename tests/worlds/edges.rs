@@ -16,7 +16,7 @@ fn a_keyed_edge_carries_its_bytes() {
             let sent = rank.send(&slice(&memory), 1, 7, &[]);
             ok(rank.wait(sent));
         } else {
-            let received = rank.recv(&slice(&memory), 0, 7, &[]);
+            let received = rank.recv(&room(&mut memory), 0, 7, &[]);
             ok(rank.wait(received));
             assert_eq!(memory, [1, 2, 3, 4]);
         }
@@ -27,14 +27,14 @@ fn a_keyed_edge_carries_its_bytes() {
 fn ordered_edges_match_by_number_and_work_between_them_is_ordered() {
     on_ranks(&config(), |rank| {
         let memory = vec![0i64; 200];
-        let there = vec![0i64; 200];
+        let mut there = vec![0i64; 200];
         let peer = 1 - rank.rank;
         let mut tokens = Vec::new();
         let mine: Vec<i64> = (0..200).map(|i| i * 3 + i64::from(rank.rank)).collect();
         for i in 0..200 {
             let gate = rank.task(0, &[]);
             tokens.push(rank.send(&slice(&mine[i..=i]), peer, NORN_KEY_ORDER, &[gate]));
-            tokens.push(rank.recv(&slice(&there[i..=i]), peer, NORN_KEY_ORDER, &[]));
+            tokens.push(rank.recv(&room(&mut there[i..=i]), peer, NORN_KEY_ORDER, &[]));
         }
         for token in tokens {
             ok(rank.wait(token));
@@ -50,15 +50,15 @@ fn empty_self_and_large_messages() {
     on_ranks(&config(), |rank| {
         for bytes in [0usize, 1, 4 << 20] {
             let from = vec![rank.rank as u8 + 1; bytes];
-            let to = vec![0u8; bytes];
+            let mut to = vec![0u8; bytes];
             let sent = rank.send(&slice(&from), rank.rank, 1, &[]);
-            let received = rank.recv(&slice(&to), rank.rank, 1, &[]);
+            let received = rank.recv(&room(&mut to), rank.rank, 1, &[]);
             ok(rank.wait(received));
             ok(rank.wait(sent));
             assert_eq!(from, to);
-            let other = vec![0u8; bytes];
+            let mut other = vec![0u8; bytes];
             let peer = 1 - rank.rank;
-            let received = rank.recv(&slice(&other), peer, 2, &[]);
+            let received = rank.recv(&room(&mut other), peer, 2, &[]);
             let sent = rank.send(&slice(&from), peer, 2, &[]);
             ok(rank.wait(received));
             ok(rank.wait(sent));
@@ -89,8 +89,8 @@ fn blocks_and_planes_by_description() {
             ok(rank.wait(sent));
         } else {
             // Received densely.
-            let dense = vec![0i64; 12];
-            let received = rank.recv(&numbers(&dense), 0, 0, &[]);
+            let mut dense = vec![0i64; 12];
+            let received = rank.recv(&room_of_numbers(&mut dense), 0, 0, &[]);
             ok(rank.wait(received));
             assert_eq!(dense, [1, 2, 6, 7, 11, 12, 21, 22, 26, 27, 31, 32]);
         }
@@ -106,8 +106,8 @@ fn a_size_that_differs_is_an_error_on_the_receiving_side() {
                 let token = rank.send(&slice(&from), 1, 3, &[]);
                 ok(rank.wait(token));
             } else {
-                let to = vec![0u8; expected];
-                let token = rank.recv(&slice(&to), 0, 3, &[]);
+                let mut to = vec![0u8; expected];
+                let token = rank.recv(&room(&mut to), 0, 3, &[]);
                 assert_eq!(rank.wait(token), NORN_E_MISMATCH, "{sent} {expected}");
                 let told = text(&rank.record(token).text);
                 assert!(told.contains(&format!("receive of {expected} B")), "{told}");
@@ -120,9 +120,9 @@ fn a_size_that_differs_is_an_error_on_the_receiving_side() {
 fn a_size_that_differs_within_a_rank_is_an_error_too() {
     on_ranks(&config(), |rank| {
         for (sent, expected) in [(8usize, 16usize), (16, 8), (0, 8), (1, 0)] {
-            let (from, to) = (vec![1u8; sent], vec![0u8; expected]);
+            let (from, mut to) = (vec![1u8; sent], vec![0u8; expected]);
             let out = rank.send(&slice(&from), rank.rank, 3, &[]);
-            let token = rank.recv(&slice(&to), rank.rank, 3, &[]);
+            let token = rank.recv(&room(&mut to), rank.rank, 3, &[]);
             ok(rank.wait(out));
             assert_eq!(rank.wait(token), NORN_E_MISMATCH, "{sent} {expected}");
         }
@@ -163,8 +163,8 @@ fn a_datum_is_not_sent_to_itself() {
         };
         assert_eq!(status, NORN_E_INVALID);
         assert!(last_error().contains("same datum"), "{}", last_error());
-        let other = [0i64; 2];
-        ok(rank.wait(rank.recv(&numbers(&other), rank.rank, 4, &[])));
+        let mut other = [0i64; 2];
+        ok(rank.wait(rank.recv(&room_of_numbers(&mut other), rank.rank, 4, &[])));
         ok(rank.wait(sent));
     });
 }
@@ -175,13 +175,13 @@ fn verify_mode_names_both_declarations() {
         let mut world = world_config();
         world.verify = 1;
         run_way(way, &config(), world, &|rank: &Rank| {
-            let memory = [0u8; 16];
+            let mut memory = [0u8; 16];
             if rank.rank == 0 {
                 ok(rank.wait(rank.send(&slice(&memory), 1, 3, &[])));
                 ok(rank.wait(rank.send(&slice(&memory[..8]), 1, 4, &[])));
             } else {
-                ok(rank.wait(rank.recv(&slice(&memory), 0, 3, &[])));
-                let token = rank.recv(&slice(&memory), 0, 4, &[]);
+                ok(rank.wait(rank.recv(&room(&mut memory), 0, 3, &[])));
+                let token = rank.recv(&room(&mut memory), 0, 4, &[]);
                 assert_eq!(rank.wait(token), NORN_E_MISMATCH);
                 let told = text(&rank.record(token).text);
                 assert!(

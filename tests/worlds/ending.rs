@@ -13,13 +13,13 @@ use crate::sim;
 #[test]
 fn a_receive_from_a_rank_that_has_closed_fails() {
     on_ranks(&config(), |rank| {
-        let memory = vec![0u8; 100_000];
+        let mut memory = vec![0u8; 100_000];
         if rank.rank == 0 {
-            let received = rank.recv(&slice(&memory[..8]), 1, 0, &[]);
+            let received = rank.recv(&room(&mut memory[..8]), 1, 0, &[]);
             assert_eq!(rank.wait(received), NORN_E_CLOSED);
             let told = text(&rank.record(received).text);
             assert!(told.contains("rank 1 has left"), "{told}");
-            let later = rank.recv(&slice(&memory[..8]), 1, 3, &[]);
+            let later = rank.recv(&room(&mut memory[..8]), 1, 3, &[]);
             assert_eq!(rank.wait(later), NORN_E_CLOSED);
             let later = rank.send(&slice(&memory), 1, 3, &[]);
             assert_eq!(rank.wait(later), NORN_E_CLOSED);
@@ -31,10 +31,10 @@ fn a_receive_from_a_rank_that_has_closed_fails() {
 fn ranks_that_close_while_each_waits_for_the_other_end() {
     for size in [2usize, 3, 7] {
         on_ranks(&sim::Config { size, ..config() }, |rank| {
-            let memory = [0u8; 8];
+            let mut memory = [0u8; 8];
             let next = (rank.rank + 1) % rank.size;
             // Nobody sends before it has received.
-            let received = rank.recv(&slice(&memory), next, 0, &[]);
+            let received = rank.recv(&room(&mut memory), next, 0, &[]);
             let before = (rank.rank + rank.size - 1) % rank.size;
             let _ = rank.send(&slice(&memory), before, 0, &[received]);
             // SAFETY: always safe.
@@ -58,14 +58,14 @@ fn a_rank_that_still_works_is_waited_for_by_those_that_close() {
         },
         |rank| {
             let memory = [rank.rank as u8; 8];
-            let got = [9u8; 8];
+            let mut got = [9u8; 8];
             if rank.rank == 2 {
                 std::thread::sleep(std::time::Duration::from_millis(30));
                 ok(rank.wait(rank.send(&slice(&memory), 0, 0, &[])));
                 std::thread::sleep(std::time::Duration::from_millis(30));
                 ok(rank.wait(rank.send(&slice(&memory), 1, 0, &[])));
             } else {
-                let received = rank.recv(&slice(&got), 2, 0, &[]);
+                let received = rank.recv(&room(&mut got), 2, 0, &[]);
                 // SAFETY: always safe.
                 ok(unsafe { norn_close(rank.rt) });
                 assert_eq!(got, [2; 8]);
@@ -161,10 +161,10 @@ fn two_worlds_of_a_runtime_do_not_meet() {
                 });
                 let peer = 1 - rank as i32;
                 let given = [[rank as u8; 8], [rank as u8 + 10; 8]];
-                let got = [[9u8; 8], [9u8; 8]];
+                let mut got = [[9u8; 8], [9u8; 8]];
                 let mut tokens = Vec::new();
                 for (i, world) in worlds.iter().enumerate() {
-                    tokens.push(world.recv(&slice(&got[i]), peer, 0, &[]));
+                    tokens.push(world.recv(&room(&mut got[i]), peer, 0, &[]));
                     tokens.push(world.send(&slice(&given[i]), peer, 0, &[]));
                 }
                 for token in tokens {

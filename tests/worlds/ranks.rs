@@ -1,6 +1,7 @@
 //! Ranks as threads, each with a runtime and a world.
 
 use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 
 use norn::abi::datatype::*;
@@ -98,12 +99,22 @@ pub fn run_way(
                 let comm = job.comms[rank];
                 // SAFETY: the pointers are of live variables.
                 ok(unsafe { norn_world_attach_f(rt, comm, &world_config, &mut world) });
-                body(&Rank {
+                let here = Rank {
                     rt,
                     world,
                     rank: rank as i32,
                     size: config.size as i32,
-                });
+                };
+                let ended = catch_unwind(AssertUnwindSafe(|| body(&here)));
+                if let Err(panic) = ended {
+                    // The others would wait for this rank for ever, and hide what it has to say.
+                    // SAFETY: the text is zero-terminated.
+                    unsafe {
+                        let _ = norn_world_fail(world, 1, c"the test has failed".as_ptr());
+                        let _ = norn_close_with(rt, NORN_CANCEL, 5_000_000_000);
+                    }
+                    resume_unwind(panic);
+                }
                 // SAFETY: nothing uses the handle any more.
                 let closed = unsafe { norn_close(rt) };
                 assert!(
@@ -136,21 +147,10 @@ pub fn open(way: Way) -> *mut norn_runtime {
     rt
 }
 
+/// Memory that norn only reads. What it writes must be a `Room`: the compiler may take what it lent out as shared for
+/// unchanged.
 pub fn slice<T>(memory: &[T]) -> norn_slice {
-    norn_slice {
-        data: norn_data::default(),
-        ptr: memory.as_ptr().cast_mut().cast(),
-        place: norn_place::default(),
-        r#type: NORN_BYTE,
-        flags: 0,
-        reserved: 0,
-        offset: 0,
-        count: size_of_val(memory) as u64,
-        blocks: 0,
-        stride: 0,
-        planes: 0,
-        plane_stride: 0,
-    }
+    bytes_at(memory.as_ptr().cast_mut().cast(), size_of_val(memory))
 }
 
 pub fn numbers(memory: &[i64]) -> norn_slice {
@@ -158,6 +158,45 @@ pub fn numbers(memory: &[i64]) -> norn_slice {
         r#type: NORN_I64,
         count: memory.len() as u64,
         ..slice(memory)
+    }
+}
+
+/// Memory that norn writes.
+pub struct Room(norn_slice);
+
+impl std::ops::Deref for Room {
+    type Target = norn_slice;
+    fn deref(&self) -> &norn_slice {
+        &self.0
+    }
+}
+
+pub fn room<T>(memory: &mut [T]) -> Room {
+    Room(bytes_at(memory.as_mut_ptr().cast(), size_of_val(memory)))
+}
+
+pub fn room_of_numbers(memory: &mut [i64]) -> Room {
+    Room(norn_slice {
+        r#type: NORN_I64,
+        count: memory.len() as u64,
+        ..*room(memory)
+    })
+}
+
+fn bytes_at(ptr: *mut c_void, bytes: usize) -> norn_slice {
+    norn_slice {
+        data: norn_data::default(),
+        ptr,
+        place: norn_place::default(),
+        r#type: NORN_BYTE,
+        flags: 0,
+        reserved: 0,
+        offset: 0,
+        count: bytes as u64,
+        blocks: 0,
+        stride: 0,
+        planes: 0,
+        plane_stride: 0,
     }
 }
 
@@ -180,13 +219,13 @@ impl Rank {
         token
     }
 
-    pub fn recv(&self, to: &norn_slice, peer: i32, key: i64, after: &[norn_token]) -> norn_token {
+    pub fn recv(&self, to: &Room, peer: i32, key: i64, after: &[norn_token]) -> norn_token {
         let mut how = how();
         how.after = after.as_ptr();
         how.after_count = after.len() as u64;
         let mut token = norn_token::default();
         // SAFETY: the pointers are of live variables.
-        ok(unsafe { norn_recv(self.world, to, peer, key, &how, &mut token) });
+        ok(unsafe { norn_recv(self.world, &**to, peer, key, &how, &mut token) });
         token
     }
 

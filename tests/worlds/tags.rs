@@ -19,6 +19,11 @@ fn narrow(tags: u64) -> norn_world_config {
     }
 }
 
+/// The ways in which the window is as narrow as it is set: all but the oracle.
+fn windowed() -> impl Iterator<Item = Way> {
+    WAYS.into_iter().filter(|way| way.0 != NORN_MODE_SYNC)
+}
+
 #[test]
 fn tags_are_used_again_and_never_mismatch() {
     for (way, edges) in WAYS.into_iter().zip([2000usize, 2000, 500, 500]) {
@@ -26,11 +31,11 @@ fn tags_are_used_again_and_never_mismatch() {
             run_way(way, &config(), narrow(64), &|rank: &Rank| {
                 let peer = 1 - rank.rank;
                 let given: Vec<i64> = (0..edges as i64).collect();
-                let got = vec![-1i64; edges];
+                let mut got = vec![-1i64; edges];
                 let mut tokens = Vec::new();
                 for i in 0..edges {
                     tokens.push(rank.send(&slice(&given[i..=i]), peer, NORN_KEY_ORDER, &[]));
-                    tokens.push(rank.recv(&slice(&got[i..=i]), peer, NORN_KEY_ORDER, &[]));
+                    tokens.push(rank.recv(&room(&mut got[i..=i]), peer, NORN_KEY_ORDER, &[]));
                     if tokens.len() == 2 * in_flight {
                         tokens.drain(..).for_each(|token| ok(rank.wait(token)));
                     }
@@ -47,7 +52,7 @@ fn edges_of_one_tag_are_posted_in_the_order_of_their_declaration() {
     for way in WAYS {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
             let memory = [rank.rank as u8; 2];
-            let got = [9u8; 2];
+            let mut got = [9u8; 2];
             if rank.rank == 0 {
                 // The second one is ready first, and must not overtake.
                 let mut gate = norn_token::default();
@@ -60,8 +65,8 @@ fn edges_of_one_tag_are_posted_in_the_order_of_their_declaration() {
                 ok(rank.wait(second));
                 ok(rank.wait(first));
             } else {
-                let first = rank.recv(&slice(&got[..1]), 0, NORN_KEY_ORDER, &[]);
-                let second = rank.recv(&slice(&got), 0, NORN_KEY_ORDER, &[first]);
+                let first = rank.recv(&room(&mut got[..1]), 0, NORN_KEY_ORDER, &[]);
+                let second = rank.recv(&room(&mut got), 0, NORN_KEY_ORDER, &[first]);
                 ok(rank.wait(second));
                 assert_eq!(got, [0, 0]);
             }
@@ -71,9 +76,9 @@ fn edges_of_one_tag_are_posted_in_the_order_of_their_declaration() {
 
 #[test]
 fn a_cycle_through_a_shared_tag_is_refused_and_names_the_setting() {
-    for way in WAYS {
+    for way in windowed() {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
-            let memory = [0u8; 1];
+            let mut memory = [0u8; 1];
             let peer = 1 - rank.rank;
             let mut later = norn_token::default();
             // SAFETY: the pointers are of live variables.
@@ -98,8 +103,8 @@ fn a_cycle_through_a_shared_tag_is_refused_and_names_the_setting() {
                 task.run = Some(nothing);
                 ok(norn_submit(rank.rt, &task, std::ptr::null_mut()));
             }
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
             ok(rank.wait(first));
             ok(rank.wait(second));
         });
@@ -108,9 +113,9 @@ fn a_cycle_through_a_shared_tag_is_refused_and_names_the_setting() {
 
 #[test]
 fn a_message_that_binds_a_token_is_refused_where_that_closes_a_cycle() {
-    for way in WAYS {
+    for way in windowed() {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
-            let memory = [0u8; 1];
+            let mut memory = [0u8; 1];
             let peer = 1 - rank.rank;
             let mut later = norn_token::default();
             // SAFETY: the output is writable.
@@ -134,30 +139,29 @@ fn a_message_that_binds_a_token_is_refused_where_that_closes_a_cycle() {
             // SAFETY: always safe.
             ok(unsafe { norn_cancel(rank.rt, later) });
             assert_eq!(rank.wait(first), NORN_E_PROPAGATED);
-            let received = rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[]);
+            let received = rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[]);
             assert_eq!(rank.wait(received), NORN_E_PROPAGATED);
             ok(rank.wait(rank.send(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
         });
     }
 }
 
 #[test]
-#[ignore = "one run in ten hangs: a defect of the search over ranks (README, honest limits)"]
 fn a_cycle_over_two_ranks_is_found_once_nothing_more_can_come() {
-    for way in WAYS {
+    for way in windowed() {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
-            let memory = [0u8; 1];
+            let mut memory = [0u8; 1];
             let mut tokens = Vec::new();
             if rank.rank == 0 {
-                let reply = rank.recv(&slice(&memory), 1, 0, &[]);
+                let reply = rank.recv(&room(&mut memory), 1, 0, &[]);
                 tokens.push(reply);
                 tokens.push(rank.send(&slice(&memory), 1, NORN_KEY_ORDER, &[reply]));
                 // The reply comes only after this one, which is posted only after the one before.
                 tokens.push(rank.send(&slice(&memory), 1, NORN_KEY_ORDER, &[]));
             } else {
-                tokens.push(rank.recv(&slice(&memory), 0, NORN_KEY_ORDER, &[]));
-                let second = rank.recv(&slice(&memory), 0, NORN_KEY_ORDER, &[]);
+                tokens.push(rank.recv(&room(&mut memory), 0, NORN_KEY_ORDER, &[]));
+                let second = rank.recv(&room(&mut memory), 0, NORN_KEY_ORDER, &[]);
                 tokens.push(second);
                 tokens.push(rank.send(&slice(&memory), 0, 0, &[second]));
             }
@@ -165,8 +169,15 @@ fn a_cycle_over_two_ranks_is_found_once_nothing_more_can_come() {
             ok(unsafe { norn_seal(rank.rt) });
             let ends: Vec<_> = tokens.iter().map(|token| rank.wait(*token)).collect();
             if rank.rank == 0 {
-                assert_eq!(ends[0], NORN_E_TAGS, "{}", last_error());
-                let told = text(&rank.record(tokens[0]).text);
+                // Or the reply has failed, because the other rank was told first.
+                assert!(
+                    matches!(ends[0], NORN_E_TAGS | NORN_E_PROPAGATED),
+                    "{}",
+                    ends[0]
+                );
+                let record = rank.record(tokens[0]);
+                assert_eq!(record.cause_status, NORN_E_TAGS);
+                let told = text(&record.text);
                 assert!(told.contains("NORN_TAG_LIMIT"), "{told}");
             }
             assert!(!ends.contains(&NORN_E_TIMEOUT));
@@ -175,10 +186,44 @@ fn a_cycle_over_two_ranks_is_found_once_nothing_more_can_come() {
 }
 
 #[test]
+fn the_oracle_uses_no_tag_twice() {
+    run_way(
+        Way(NORN_MODE_SYNC, 1),
+        &config(),
+        narrow(1),
+        &|rank: &Rank| {
+            // As in the test before: what no window of one tag can do.
+            let mut memory = [0u8; 3];
+            let [a, b, c] = &mut memory;
+            let (a, b, c) = (
+                std::slice::from_mut(a),
+                std::slice::from_mut(b),
+                std::slice::from_mut(c),
+            );
+            let tokens = if rank.rank == 0 {
+                let reply = rank.recv(&room(a), 1, 0, &[]);
+                [
+                    reply,
+                    rank.send(&slice(b), 1, NORN_KEY_ORDER, &[reply]),
+                    rank.send(&slice(c), 1, NORN_KEY_ORDER, &[]),
+                ]
+            } else {
+                let first = rank.recv(&room(a), 0, NORN_KEY_ORDER, &[]);
+                let second = rank.recv(&room(b), 0, NORN_KEY_ORDER, &[]);
+                [first, second, rank.send(&slice(c), 0, 0, &[second])]
+            };
+            for token in tokens {
+                ok(rank.wait(token));
+            }
+        },
+    );
+}
+
+#[test]
 fn the_dump_shows_who_waits_behind_a_tag() {
-    for way in WAYS {
+    for way in windowed() {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {
-            let memory = [0u8; 1];
+            let mut memory = [0u8; 1];
             let peer = 1 - rank.rank;
             let mut gate = norn_token::default();
             // SAFETY: the output is writable.
@@ -215,8 +260,8 @@ fn the_dump_shows_who_waits_behind_a_tag() {
             assert!(shown, "{text}");
             // SAFETY: always safe.
             ok(unsafe { norn_fulfill(rank.rt, gate) });
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
-            ok(rank.wait(rank.recv(&slice(&memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
+            ok(rank.wait(rank.recv(&room(&mut memory), peer, NORN_KEY_ORDER, &[])));
             ok(rank.wait(first));
             ok(rank.wait(second));
         });

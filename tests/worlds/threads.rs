@@ -12,13 +12,13 @@ use crate::sim::table::*;
 fn exchange(rank: &Rank) {
     let peer = 1 - rank.rank;
     let given = vec![rank.rank as u8; 300];
-    let got = vec![9u8; 300];
+    let mut got = vec![9u8; 300];
     let mut tokens = Vec::new();
     for i in 0..100 {
         let task = rank.task(0, &[]);
         let part = i * 3..i * 3 + 3;
         tokens.push(rank.send(&slice(&given[part.clone()]), peer, i as i64, &[task]));
-        tokens.push(rank.recv(&slice(&got[part]), peer, i as i64, &[task]));
+        tokens.push(rank.recv(&room(&mut got[part]), peer, i as i64, &[task]));
     }
     let last = rank.task(0, &tokens);
     ok(rank.wait(last));
@@ -147,11 +147,11 @@ fn the_watchdog_says_when_the_mpi_thread_stays_away() {
         rank: 0,
         size: 1,
     };
-    let memory = [0u8; 8];
+    let mut memory = [0u8; 8];
     // A task in between: what waits for it comes from a worker, and only the MPI thread may post it.
     let task = rank.task(0, &[]);
     let sent = rank.send(&slice(&memory), 0, 0, &[task]);
-    let received = rank.recv(&slice(&memory), 0, 0, &[task]);
+    let received = rank.recv(&room(&mut memory), 0, 0, &[task]);
     let said = || {
         let lines = lines.lock().expect("no panic holds it");
         lines.contains("has not been inside norn")
@@ -173,7 +173,7 @@ fn a_pass_costs_the_same_with_ten_or_a_hundred_thousand_requests() {
             ..config()
         };
         let counters = run_way(WAYS[0], &config, world_config(), &|rank: &Rank| {
-            let memory = vec![0u8; in_flight];
+            let mut memory = vec![0u8; in_flight];
             let tokens: Vec<_> = (0..in_flight)
                 .map(|i| {
                     // Matched in reverse.
@@ -182,7 +182,7 @@ fn a_pass_costs_the_same_with_ten_or_a_hundred_thousand_requests() {
                         _ => in_flight - 1 - i,
                     };
                     match rank.rank {
-                        0 => rank.recv(&slice(&memory[i..=i]), 1, key as i64, &[]),
+                        0 => rank.recv(&room(&mut memory[i..=i]), 1, key as i64, &[]),
                         _ => rank.send(&slice(&memory[i..=i]), 0, key as i64, &[]),
                     }
                 })

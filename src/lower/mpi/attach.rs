@@ -15,6 +15,7 @@ use crate::abi::datatype::{NORN_BYTE, NORN_I64, NORN_MIN};
 use crate::abi::status::{NORN_E_INVALID, NORN_E_MISMATCH, NORN_E_STATE, NORN_E_THREAD};
 use crate::abi::types::{norn_world, norn_world_config};
 use crate::error::{Error, Result};
+use crate::run::config::Mode;
 use crate::run::runtime::Runtime;
 
 /// Lanes of ordered edges, unless the configuration says otherwise.
@@ -25,7 +26,11 @@ const IDLE: u32 = 20;
 
 /// What a rank wants, as the ranks agree on it.
 struct Wish {
+    /// Keys.
     tags: i64,
+    /// Tags that ordered edges go round on each lane. The oracle takes all there are, whatever the limit: what it
+    /// gives does not depend on a tag being used twice.
+    window: i64,
     lanes: i64,
     verify: i64,
     device_aware: i64,
@@ -99,7 +104,7 @@ pub(crate) fn attach(
         info.rank,
         info.size,
         level_name(level),
-        wish.tags,
+        wish.window,
         lanes
     ));
     if alone {
@@ -114,6 +119,7 @@ pub(crate) fn attach(
         rank: info.rank,
         size: info.size,
         tags: wish.tags as u64,
+        window: wish.window as u64,
         ordered_lanes: wish.lanes as u32,
         verify: wish.verify != 0,
         only: alone.then(crate::sync::thread::current),
@@ -179,8 +185,13 @@ fn wish_of(
         (None, 0) => u64::MAX,
         (None, limit) => limit,
     };
+    let all = info.tag_ub as u64 + 1;
     Ok(Wish {
-        tags: limit.min(info.tag_ub as u64 + 1) as i64,
+        tags: limit.min(all) as i64,
+        window: match runtime.settings.mode {
+            Mode::Sync => all as i64,
+            _ => limit.min(all) as i64,
+        },
         lanes: i64::from(match config.ordered_lanes {
             0 => ORDERED_LANES,
             lanes => lanes,
@@ -258,8 +269,9 @@ fn agree(calls: &Calls, requests: &mut Requests, comm: i32, wish: Wish) -> Resul
         -wish.lanes,
         wish.verify,
         -wish.verify,
+        wish.window,
     ];
-    let mut least = [0i64; 6];
+    let mut least = [0i64; 7];
     let datatype = calls.type_builtin(NORN_I64).map_err(error)?;
     let what = norn_mpi_collective {
         kind: NORN_MPI_ALLREDUCE,
@@ -280,7 +292,15 @@ fn agree(calls: &Calls, requests: &mut Requests, comm: i32, wish: Wish) -> Resul
     // SAFETY: both arrays outlive the request, which is waited for below.
     let slot = unsafe { requests.collective("MPI_Iallreduce", &what) }.map_err(error)?;
     finish_all(requests, &[slot]).map_err(error)?;
-    let [tags, device_aware, lanes, most_lanes, verify, most_verify] = least;
+    let [
+        tags,
+        device_aware,
+        lanes,
+        most_lanes,
+        verify,
+        most_verify,
+        window,
+    ] = least;
     for (name, least, most) in [
         ("config.ordered_lanes", lanes, -most_lanes),
         ("verify mode (NORN_MPI_VERIFY)", verify, -most_verify),
@@ -294,6 +314,7 @@ fn agree(calls: &Calls, requests: &mut Requests, comm: i32, wish: Wish) -> Resul
     }
     Ok(Wish {
         tags,
+        window,
         lanes,
         verify,
         device_aware,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::calls::{Address, Elements};
 use super::control::{Control, Record, Wire};
-use super::engine::{Engine, Finished, Flight, How, PerWire, closed, gone};
+use super::engine::{Cancelled, Engine, Finished, Flight, How, PerWire, closed, gone};
 use super::exchange::{Exchange, Message, stage};
 use super::table::*;
 use super::world::World;
@@ -96,6 +96,7 @@ impl Engine {
         world: &World,
         exchange: Arc<Exchange>,
         sequence: u64,
+        cancelled: Option<Cancelled>,
         done: &norn_mpi_done,
         finished: &mut Finished,
     ) {
@@ -154,21 +155,20 @@ impl Engine {
                     return;
                 }
             },
-            NORN_MPI_CANCELLED => match &self.failed {
-                Some(record) => How::Remote(record.clone()),
-                None if self.peers[peer as usize].bye.is_some() => gone(message),
-                None if self.resting.by_tags => How::Failed {
+            NORN_MPI_CANCELLED => match cancelled {
+                Some(Cancelled::Failed) => How::Remote(self.failed.clone().unwrap_or_default()),
+                Some(Cancelled::Rest { by_tags: true }) => How::Failed {
                     status: NORN_E_TAGS,
                     code: 0,
                     operation: "close",
                     text: format!(
-                        "a cycle over several ranks runs through messages that share a tag, and rank {peer} cannot send what is waited for: a larger NORN_TAG_LIMIT (norn_world_config.tag_limit) widens the window"
+                        "all ranks wait for each other, rank {peer} cannot send what is waited for, and messages that are ready wait behind others that share their tag: a larger NORN_TAG_LIMIT (norn_world_config.tag_limit) widens the window"
                     ),
                 },
-                None if self.resting.over => closed(format!(
+                Some(Cancelled::Rest { by_tags: false }) => closed(format!(
                     "all ranks are closing, and rank {peer} does not send what is waited for"
                 )),
-                None => gone(message),
+                Some(Cancelled::Left) | None => gone(message),
             },
             _ => failed(self),
         };

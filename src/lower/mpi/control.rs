@@ -67,8 +67,8 @@ pub(crate) enum Control {
     Rest { wave: u64, rest: Option<Rest> },
     /// Does the rank still rest?
     Confirm { wave: u64 },
-    /// All ranks rest, and nothing is on its way.
-    Rested,
+    /// All ranks rest, and nothing is on its way. `by_tags`: on some rank ready messages wait behind others of their tag.
+    Rested { by_tags: bool },
     /// Verify mode: what the next message of this wire is.
     Declared(Wire, Identity),
 }
@@ -95,6 +95,7 @@ impl Control {
                     activity: 0,
                     sent: 0,
                     received: 0,
+                    blocked: false,
                 });
                 writer
                     .u32(10)
@@ -103,9 +104,10 @@ impl Control {
                     .u64(rest.activity)
                     .u64(rest.sent)
                     .u64(rest.received)
+                    .u32(u32::from(rest.blocked))
             }
             Self::Confirm { wave } => writer.u32(11).u64(*wave),
-            Self::Rested => writer.u32(12),
+            Self::Rested { by_tags } => writer.u32(12).u32(u32::from(*by_tags)),
             Self::Declared(wire, identity) => writer
                 .u32(8)
                 .wire(wire)
@@ -157,6 +159,7 @@ impl Control {
                     activity: reader.u64()?,
                     sent: reader.u64()?,
                     received: reader.u64()?,
+                    blocked: reader.u32()? != 0,
                 };
                 Self::Rest {
                     wave,
@@ -166,7 +169,9 @@ impl Control {
             11 => Self::Confirm {
                 wave: reader.u64()?,
             },
-            12 => Self::Rested,
+            12 => Self::Rested {
+                by_tags: reader.u32()? != 0,
+            },
             _ => return None,
         })
     }
@@ -297,6 +302,7 @@ mod tests {
                     activity: 1,
                     sent: 2,
                     received: 3,
+                    blocked: true,
                 }),
             },
             Control::Rest {
@@ -304,7 +310,7 @@ mod tests {
                 rest: None,
             },
             Control::Confirm { wave: 7 },
-            Control::Rested,
+            Control::Rested { by_tags: true },
             Control::Declared(wire, identity),
         ] {
             let bytes = control.encode();

@@ -149,7 +149,7 @@ impl Engine {
     fn has_received_all(&self) -> bool {
         self.in_flight() == 0
             && !self.has_suspects()
-            && !self.resting.asks()
+            && !self.asks()
             && !self.has_agreements()
             && self
                 .peers

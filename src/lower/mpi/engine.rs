@@ -26,6 +26,8 @@ pub(crate) enum Flight {
         exchange: Arc<Exchange>,
         /// In verify mode, its number on its wire.
         sequence: u64,
+        /// Why it was cancelled, once it was.
+        cancelled: Option<Cancelled>,
         /// Memory of a receive of nothing, which has room for a poison.
         #[allow(dead_code)] // written by MPI
         memory: Vec<u8>,
@@ -58,6 +60,17 @@ pub(crate) enum Flight {
     Collective(Arc<Exchange>),
 }
 
+/// Why a receive was cancelled. Kept from that moment on: what is known of the other rank when it ends may be more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cancelled {
+    /// The world has failed.
+    Failed,
+    /// The other rank has left, and all that it sent has come.
+    Left,
+    /// All ranks rest. `by_tags`: messages of some rank waited for others that share their tags.
+    Rest { by_tags: bool },
+}
+
 /// What is known of another rank.
 #[derive(Clone, Default)]
 pub(crate) struct Peer {
@@ -71,6 +84,20 @@ pub(crate) struct Peer {
     pub(crate) fin: bool,
     /// MPI can reach it no more.
     pub(crate) lost: bool,
+    /// Its receives posted here were cancelled, because nothing more comes.
+    pub(crate) cut_off: bool,
+}
+
+impl Peer {
+    /// Whether nothing more comes from it.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.lost || self.bye.is_some_and(|sent| self.received >= sent)
+    }
+
+    /// Whether it receives nothing more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.lost || self.bye.is_some()
+    }
 }
 
 /// How an exchange ended.
@@ -348,9 +375,12 @@ impl Engine {
         }
         match flight {
             Flight::Message {
-                exchange, sequence, ..
+                exchange,
+                sequence,
+                cancelled,
+                ..
             } => {
-                self.message_ended(world, exchange, sequence, done, finished);
+                self.message_ended(world, exchange, sequence, cancelled, done, finished);
             }
             Flight::Owed {
                 peer,
@@ -386,9 +416,7 @@ impl Engine {
     pub(crate) fn fail_world(&mut self, world: &World, record: Record, finished: &mut Finished) {
         self.failed = Some(record.clone());
         self.sinks = true;
-        for slot in self.receives_from(None) {
-            self.requests.cancel(slot);
-        }
+        self.cancel_receives(None, Cancelled::Failed);
         self.fail_lanes(world, &record, finished);
         self.balance_failed(&record, finished);
     }

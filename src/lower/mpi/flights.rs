@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::engine::{Engine, Flight};
+use super::engine::{Cancelled, Engine, Flight};
 use super::exchange::Exchange;
 
 /// Requests a pass tests where there are more.
@@ -45,20 +45,29 @@ impl Engine {
         Some(flight)
     }
 
-    /// Slots of posted receives of a peer (of all, for None).
-    pub(crate) fn receives_from(&self, peer: Option<i32>) -> Vec<i32> {
+    /// Cancels the posted receives of a peer (of all, for None). They are still to end, each in its own time.
+    pub(crate) fn cancel_receives(&mut self, peer: Option<i32>, why: Cancelled) {
         let of = |other: i32| peer.is_none_or(|peer| peer == other);
-        self.order
-            .iter()
-            .copied()
-            .filter(|slot| match &self.flights[*slot as usize] {
-                Some(Flight::Message { exchange, .. }) => exchange
-                    .message()
-                    .is_some_and(|message| !message.send && of(message.peer)),
+        for at in 0..self.order.len() {
+            let slot = self.order[at];
+            let found = match &mut self.flights[slot as usize] {
+                Some(Flight::Message {
+                    exchange,
+                    cancelled,
+                    ..
+                }) => {
+                    let receives = exchange
+                        .message()
+                        .is_some_and(|message| !message.send && of(message.peer));
+                    receives && cancelled.replace(cancelled.unwrap_or(why)).is_none()
+                }
                 Some(Flight::Owed { peer, receive, .. }) => *receive && of(*peer),
                 _ => false,
-            })
-            .collect()
+            };
+            if found {
+                self.requests.cancel(slot);
+            }
+        }
     }
 
     pub(crate) fn choose(&mut self, chosen: &mut Vec<i32>) {

@@ -33,9 +33,9 @@ impl Engine {
             return;
         }
         let peer = &self.peers[message.peer as usize];
-        let over = match peer.bye {
-            Some(sent) => message.send || peer.received >= sent,
-            None => peer.lost,
+        let over = match message.send {
+            true => peer.is_deaf(),
+            false => peer.is_silent(),
         };
         let cause = exchange.cause();
         if over && (cause == 0 || node == 0) {
@@ -114,6 +114,7 @@ impl Engine {
             Flight::Message {
                 exchange: exchange.clone(),
                 sequence,
+                cancelled: None,
                 memory: Vec::new(),
             },
         );
@@ -143,6 +144,7 @@ impl Engine {
             Flight::Message {
                 exchange,
                 sequence,
+                cancelled: None,
                 memory,
             },
         );

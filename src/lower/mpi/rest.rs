@@ -2,16 +2,20 @@
 //!
 //! A rank *rests* when it is closing or sealed, runs nothing and can run nothing, and all it could post is posted: only a message
 //! can make it go on. `activity` counts everything that ends its rest. Resting ranks report to rank 0 how many messages
-//! they have sent and received in all. When all have reported and the sums are equal, rank 0 asks each for the same
-//! once more (`Confirm`). If all still rest with the same activity, then between the last report and the first
-//! answer nobody did anything and nothing was on its way, so nothing will ever happen (Mattern's four counters): rank 0
-//! tells all (`Rested`), and each fails the receives it has posted. What this lets go may rest again, and is found again.
+//! they have sent and received in all. When all have reported and the sums are equal, rank 0 keeps these reports and
+//! asks each rank for the same once more (`Confirm`). If all answer what they had reported *then*, with the same
+//! activity, nobody did anything between the last report and the first answer and nothing was on its way, so nothing
+//! will ever happen (Mattern's four counters): rank 0 tells all (`Rested`), and each fails the receives it has posted. Whether a wider window of tags might
+//! have helped is said with that, the same on all ranks: which of them hears it first is a matter of chance.
+//! What this lets go may rest again, and is found again. A newer report does not count for a question already asked: its
+//! sums were not compared. A rank that answers otherwise has done something, and is asked again only when it has
+//! reported a further rest; else rank 0 would ask without end while that rank runs a long body.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use super::control::Control;
-use super::engine::Engine;
+use super::engine::{Cancelled, Engine, Peer};
 use super::world::{World, life};
 use crate::run::runtime::Runtime;
 
@@ -21,6 +25,15 @@ pub(crate) struct Rest {
     pub(crate) activity: u64,
     pub(crate) sent: u64,
     pub(crate) received: u64,
+    /// Messages that are ready wait behind others of their line.
+    pub(crate) blocked: bool,
+}
+
+/// A wave of questions that is under way.
+struct Asked {
+    /// The reports that it is about.
+    about: HashMap<i32, Rest>,
+    answers: HashMap<i32, Option<Rest>>,
 }
 
 /// See the module's text.
@@ -30,13 +43,11 @@ pub(crate) struct Resting {
     reported: Option<Rest>,
     /// Rank 0: the latest reports.
     reports: HashMap<i32, Rest>,
-    /// Rank 0: the number of the wave of questions, and the answers to it; None: none is under way.
+    /// Rank 0: the number of the latest wave of questions, and the wave, while it is under way.
     wave: u64,
-    answers: Option<HashMap<i32, Option<Rest>>>,
+    asked: Option<Asked>,
     /// All ranks rest for good, as far as this one has heard.
     pub(crate) over: bool,
-    /// Then messages of this rank waited for others that share their tags.
-    pub(crate) by_tags: bool,
 }
 
 /// The rank that counts.
@@ -63,22 +74,48 @@ impl World {
 }
 
 impl Resting {
-    /// Whether answers are waited for.
-    pub(crate) fn asks(&self) -> bool {
-        self.answers.is_some()
+    /// Whether all have answered what they were asked about. Reports that have been used up are forgotten.
+    fn judge(&mut self, asked: &Asked) -> bool {
+        let stays = |rank: &i32| {
+            asked.answers.get(rank).copied().flatten() == asked.about.get(rank).copied()
+        };
+        let all = asked.about.keys().all(stays);
+        self.reports
+            .retain(|rank, report| asked.about.get(rank) != Some(report) || (!all && stays(rank)));
+        all
     }
 }
 
 impl Engine {
+    /// Rank 0: whether answers are waited for.
+    pub(crate) fn asks(&self) -> bool {
+        let asked = self.resting.asked.as_ref();
+        asked.is_some_and(|asked| {
+            let silent = |(rank, peer): (usize, &Peer)| {
+                !peer.lost && !asked.answers.contains_key(&(rank as i32))
+            };
+            self.peers.iter().enumerate().any(silent)
+        })
+    }
+
     /// How this rank rests, if it does.
     fn own_rest(&self, world: &World) -> Option<Rest> {
         let activity = world.activity.load(Ordering::SeqCst);
         let ending = world.life.load(Ordering::SeqCst) != life::OPEN && world.live() == 0;
         let rests = ending || world.rested_at.load(Ordering::SeqCst) == activity + 1;
-        rests.then(|| Rest {
-            activity,
-            sent: self.peers.iter().map(|peer| peer.sent).sum(),
-            received: self.peers.iter().map(|peer| peer.received).sum(),
+        let sent = self.peers.iter().map(|peer| peer.sent).sum();
+        let received = self.peers.iter().map(|peer| peer.received).sum();
+        let same =
+            |rest: &Rest| (rest.activity, rest.sent, rest.received) == (activity, sent, received);
+        rests.then(|| match self.resting.reported.filter(same) {
+            // Asked for in each pass: the lines are not walked again.
+            Some(known) => known,
+            None => Rest {
+                activity,
+                sent,
+                received,
+                blocked: world.lines.has_blocked(),
+            },
         })
     }
 
@@ -116,8 +153,8 @@ impl Engine {
                 resting.reports.insert(source, rest);
             }
             (wave, rest) if wave == resting.wave => {
-                if let Some(answers) = &mut resting.answers {
-                    answers.insert(source, rest);
+                if let Some(asked) = &mut resting.asked {
+                    asked.answers.insert(source, rest);
                 }
             }
             _ => return,
@@ -126,22 +163,17 @@ impl Engine {
     }
 
     fn count_rests(&mut self) {
+        if self.asks() {
+            return;
+        }
         let size = self.peers.len();
         let resting = &mut self.resting;
-        if let Some(answers) = &resting.answers {
-            if answers.len() < size {
-                return;
-            }
-            let same = answers
-                .iter()
-                .all(|(rank, rest)| rest.is_some() && *rest == resting.reports.get(rank).copied());
-            resting.answers = None;
-            // A rank that did something will report again; the present reports have been used up.
-            if same {
-                resting.reports.clear();
-                self.tell_every(&Control::Rested);
-                return;
-            }
+        if let Some(asked) = resting.asked.take()
+            && resting.judge(&asked)
+        {
+            let by_tags = asked.about.values().any(|rest| rest.blocked);
+            self.tell_every(&Control::Rested { by_tags });
+            return;
         }
         // Where all have left, the end takes its way. After that question no further one may come.
         let all_left = self.peers.iter().all(|peer| peer.bye.is_some());
@@ -158,19 +190,19 @@ impl Engine {
         // Unequal: something is on its way, and who receives it reports again.
         if sent == received {
             resting.wave += 1;
-            resting.answers = Some(HashMap::new());
+            resting.asked = Some(Asked {
+                about: resting.reports.clone(),
+                answers: HashMap::new(),
+            });
             let wave = resting.wave;
             self.tell_every(&Control::Confirm { wave });
         }
     }
 
     /// All ranks rest for good.
-    pub(crate) fn all_rest(&mut self, world: &World) {
+    pub(crate) fn all_rest(&mut self, world: &World, by_tags: bool) {
         self.resting.over = true;
-        self.resting.by_tags |= world.lines.has_blocked();
-        for slot in self.receives_from(None) {
-            self.requests.cancel(slot);
-        }
+        self.cancel_receives(None, Cancelled::Rest { by_tags });
         self.call_to_agreements(world);
     }
 
@@ -179,5 +211,60 @@ impl Engine {
         for rank in 0..self.peers.len() as i32 {
             self.tell(rank, control);
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn rest(activity: u64, sent: u64, received: u64) -> Rest {
+        Rest {
+            activity,
+            sent,
+            received,
+            blocked: false,
+        }
+    }
+
+    fn asked(about: &[Rest], answers: &[Option<Rest>]) -> Asked {
+        Asked {
+            about: (0..).zip(about.iter().copied()).collect(),
+            answers: (0..).zip(answers.iter().copied()).collect(),
+        }
+    }
+
+    fn judged(asked: &Asked, reports: &[Rest]) -> (bool, Vec<i32>) {
+        let mut resting = Resting {
+            reports: (0..).zip(reports.iter().copied()).collect(),
+            ..Resting::default()
+        };
+        let all = resting.judge(asked);
+        let mut left: Vec<i32> = resting.reports.into_keys().collect();
+        left.sort_unstable();
+        (all, left)
+    }
+
+    #[test]
+    fn all_rest_where_each_answers_what_it_was_asked_about() {
+        let about = [rest(3, 1, 0), rest(5, 0, 1)];
+        let asked = asked(&about, &about.map(Some));
+        assert_eq!(judged(&asked, &about), (true, Vec::new()));
+    }
+
+    #[test]
+    fn a_newer_report_does_not_confirm_an_older_one() {
+        // Rank 0 has sent one more since, which is on its way to rank 1; it has reported that before it answered.
+        let about = [rest(3, 1, 0), rest(5, 0, 1)];
+        let newer = rest(4, 2, 0);
+        let asked = asked(&about, &[Some(newer), Some(about[1])]);
+        assert_eq!(judged(&asked, &[newer, about[1]]), (false, vec![0, 1]));
+    }
+
+    #[test]
+    fn a_rank_that_rests_no_more_must_report_again() {
+        let about = [rest(3, 1, 0), rest(5, 0, 1)];
+        let asked = asked(&about, &[None, Some(about[1])]);
+        assert_eq!(judged(&asked, &about), (false, vec![1]));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::calls::{Address, Elements, Failed};
 use super::control::{Control, LARGEST};
-use super::engine::{Engine, Finished, Flight};
+use super::engine::{Cancelled, Engine, Finished, Flight};
 use super::table::*;
 use super::world::World;
 use crate::run::runtime::Runtime;
@@ -112,7 +112,7 @@ impl Engine {
             Control::Fin => self.peer(source).fin = true,
             Control::Rest { wave, rest } => self.rest_told(source, wave, rest),
             Control::Confirm { wave } => self.confirm_rest(world, wave),
-            Control::Rested => self.all_rest(world),
+            Control::Rested { by_tags } => self.all_rest(world, by_tags),
             Control::Fail(record) => {
                 if self.failed.is_none() {
                     self.fail_world(world, record, finished);
@@ -126,12 +126,11 @@ impl Engine {
 
     /// After Bye and all that was sent, nothing more comes from a peer: the receives left get nothing.
     pub(crate) fn check_bye(&mut self, peer: i32) {
-        let known = &self.peers[peer as usize];
-        let over = known.bye.is_some_and(|sent| known.received >= sent) || known.lost;
-        if over {
-            for slot in self.receives_from(Some(peer)) {
-                self.requests.cancel(slot);
-            }
+        let known = self.peer(peer);
+        // Once: what is declared from then on is not posted.
+        if known.is_silent() && !known.cut_off {
+            known.cut_off = true;
+            self.cancel_receives(Some(peer), Cancelled::Left);
         }
     }
 

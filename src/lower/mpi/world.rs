@@ -81,7 +81,7 @@ pub(crate) struct World {
     pub(crate) calls: Calls,
     pub(crate) rank: i32,
     pub(crate) size: i32,
-    /// Keys, and tags of a lane.
+    /// Keys.
     pub(crate) tags: u64,
     pub(crate) verify: bool,
     /// The thread that alone may call MPI, below MPI_THREAD_SERIALIZED.
@@ -136,6 +136,8 @@ pub(crate) struct Found {
     pub(crate) rank: i32,
     pub(crate) size: i32,
     pub(crate) tags: u64,
+    /// Tags that ordered edges go round on each lane.
+    pub(crate) window: u64,
     pub(crate) ordered_lanes: u32,
     pub(crate) verify: bool,
     pub(crate) only: Option<StdThread>,
@@ -156,7 +158,7 @@ impl World {
             only: found.only,
             opener_is_main: found.opener_is_main,
             facts: found.facts,
-            lines: Lines::new(found.ordered_lanes, found.tags),
+            lines: Lines::new(found.ordered_lanes, found.window),
             control: found.engine.control,
             engine: Mutex::new(found.engine),
             inside: AtomicU64::new(0),
@@ -438,8 +440,8 @@ impl World {
         taken != 0
     }
 
-    /// Completes tokens. In one-thread modes one at a time, when nothing is runnable, lowest token first, so that the
-    /// order of what follows does not depend on when messages came.
+    /// Completes tokens. In one-thread modes everything that can be posted is posted first; then, when nothing is
+    /// runnable, one at a time, the lowest token of those that have ended first.
     fn deliver(&self, runtime: &Runtime, mut finished: Finished) -> bool {
         if !runtime.one_thread {
             let any = !finished.is_empty();
@@ -450,7 +452,9 @@ impl World {
         }
         let mut held = self.held.lock();
         held.append(&mut finished);
-        if held.is_empty() || !runtime.serial.is_quiet() || runtime.is_somebody_inside() {
+        let waits =
+            !runtime.serial.is_quiet() || runtime.is_somebody_inside() || !self.is_flushed();
+        if held.is_empty() || waits {
             return false;
         }
         let next = held
@@ -532,7 +536,13 @@ impl Lowering for World {
         if runtime.one_thread && self.holds_ends() {
             self.busy.store(1, Ordering::SeqCst);
         }
-        if self.life.load(Ordering::Relaxed) != life::OPEN && went_on {
+        // Who looks whether this rank rests looks again: what a pass has posted or taken in without an end of any
+        // operation may have been all that was missing, and nobody else tells.
+        let looks = || {
+            self.life.load(Ordering::Relaxed) != life::OPEN
+                || runtime.graph().sealed.load(Ordering::Relaxed)
+        };
+        if went_on && looks() {
             runtime.wake_watchers();
         }
         went_on
