@@ -360,7 +360,7 @@ impl Cuda {
         let queued = unsafe {
             match &operation.work {
                 Work::Wait => return Ok(Put::Waits),
-                Work::Copy(plan) => plan.queue(driver, raw),
+                Work::Copy(plan) | Work::Staged { plan, .. } => plan.queue(driver, raw),
                 Work::Fill(plan) => plan.queue(driver, raw),
                 Work::Launch(launch) => launch.queue(driver, raw),
                 Work::Enqueue(_) | Work::Recorded(_) => Ok(()),
