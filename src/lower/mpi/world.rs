@@ -93,6 +93,8 @@ pub(crate) struct World {
     opener_is_main: bool,
     pub(crate) facts: Facts,
     pub(crate) lines: Lines,
+    /// The log was told that device memory is staged.
+    pub(crate) stages: AtomicBool,
     pub(crate) engine: Mutex<Engine>,
     control: i32,
     /// Thread inside a pass, as `thread_number` has it; 0 for none.
@@ -181,6 +183,7 @@ impl World {
             activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),
+            stages: AtomicBool::new(false),
             detaching: Mutex::new(()),
             complaints: AtomicU32::new(0),
             made: Instant::now(),
