@@ -239,6 +239,9 @@ module norn_c
     integer(c_int32_t) :: workers = 0, threads = 0, blocked_bodies = 0, mode = 0
   end type
 
+  ! Arguments that hold addresses are TARGET although they are only read: GCC takes it from intent(in) without that attribute
+  ! that the memory behind the addresses is not written after the call either, and keeps what it knew of it.
+
   ! Callbacks. A procedure given to norn has one of these interfaces and is no contained (internal) one.
 
   abstract interface
@@ -388,7 +391,7 @@ module norn_c
     integer(c_int32_t) function norn_send(world, from, peer, key, how, token) bind(c, name="norn_send")
       import
       type(norn_world), value :: world
-      type(norn_slice), intent(in) :: from
+      type(norn_slice), intent(in), target :: from
       integer(c_int32_t), value :: peer
       integer(c_int64_t), value :: key
       type(c_ptr), value :: how
@@ -397,7 +400,7 @@ module norn_c
     integer(c_int32_t) function norn_recv(world, to, peer, key, how, token) bind(c, name="norn_recv")
       import
       type(norn_world), value :: world
-      type(norn_slice), intent(in) :: to
+      type(norn_slice), intent(in), target :: to
       integer(c_int32_t), value :: peer
       integer(c_int64_t), value :: key
       type(c_ptr), value :: how
@@ -412,7 +415,7 @@ module norn_c
     integer(c_int32_t) function norn_bcast(world, buffer, root, how, token) bind(c, name="norn_bcast")
       import
       type(norn_world), value :: world
-      type(norn_slice), intent(in) :: buffer
+      type(norn_slice), intent(in), target :: buffer
       integer(c_int32_t), value :: root
       type(c_ptr), value :: how
       type(c_ptr), value :: token
@@ -431,7 +434,7 @@ module norn_c
       import
       type(norn_world), value :: world
       type(c_ptr), value :: from
-      type(norn_slice), intent(in) :: to
+      type(norn_slice), intent(in), target :: to
       integer(c_int64_t), value :: op
       type(c_ptr), value :: how
       type(c_ptr), value :: token
@@ -460,7 +463,7 @@ module norn_c
       import
       type(norn_world), value :: world
       type(c_ptr), value :: from
-      type(norn_slice), intent(in) :: to
+      type(norn_slice), intent(in), target :: to
       type(c_ptr), value :: counts
       type(c_ptr), value :: how
       type(c_ptr), value :: token
@@ -470,7 +473,7 @@ module norn_c
       type(norn_world), value :: world
       type(c_ptr), value :: from
       type(c_ptr), value :: give
-      type(norn_slice), intent(in) :: to
+      type(norn_slice), intent(in), target :: to
       type(c_ptr), value :: take
       type(c_ptr), value :: how
       type(c_ptr), value :: token
@@ -484,7 +487,7 @@ module norn_c
     integer(c_int32_t) function norn_submit(rt, task, token_or_null) bind(c, name="norn_submit")
       import
       type(norn_runtime), value :: rt
-      type(norn_task), intent(in) :: task
+      type(norn_task), intent(in), target :: task
       type(c_ptr), value :: token_or_null
     end function
     integer(c_int32_t) function norn_submit_many(rt, tasks, count, tokens_or_null) bind(c, name="norn_submit_many")

@@ -201,7 +201,7 @@ contains
     type(norn_runtime), intent(in) :: rt
     integer(c_int32_t), intent(in) :: format
     procedure(norn_write_fn) :: fn
-    type(c_ptr), intent(in), optional :: arg
+    type(c_ptr), intent(in), optional, target :: arg
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: argument

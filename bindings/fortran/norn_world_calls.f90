@@ -1,14 +1,16 @@
 ! Worlds: messages between ranks, and collectives. A communicator is given as the integer of module mpi; of mpi_f08, comm%MPI_VAL.
+! Slices are TARGET although they are only read: norn_c says why.
 !
 ! SPDX-License-Identifier: Apache-2.0 OR MIT
 module norn_world_calls
   use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr, c_sizeof
-  use norn_c, only: NORN_KEY_ORDER, norn_access, norn_data, norn_group, norn_runtime, norn_slice, norn_task, norn_token, &
+  use norn_c, only: NORN_E_INVALID, NORN_KEY_ORDER, norn_data, norn_group, norn_runtime, norn_slice, norn_task, norn_token, &
     norn_world, norn_world_config, norn_world_info, c_attach => norn_world_attach_f, c_get => norn_world_get, &
     c_flush => norn_world_flush, c_world_fail => norn_world_fail, c_detach => norn_world_detach, c_lane => norn_world_lane, &
     c_send => norn_send, c_recv => norn_recv, c_barrier => norn_barrier, c_bcast => norn_bcast, c_reduce => norn_reduce, &
     c_allreduce => norn_allreduce, c_gather => norn_gather, c_scatter => norn_scatter, c_allgather => norn_allgather, &
-    c_alltoall => norn_alltoall
+    c_alltoall => norn_alltoall, c_access => norn_access
+  use norn_accesses, only: norn_access
   use norn_failure_policy, only: c_text, conclude
   implicit none
   private
@@ -150,7 +152,7 @@ contains
 
   ! The same of plain memory.
   function slice_at(ptr, type, count) result(slice)
-    type(c_ptr), intent(in) :: ptr
+    type(c_ptr), intent(in), target :: ptr
     integer(c_int64_t), intent(in) :: type
     integer(c_int64_t), intent(in) :: count
     type(norn_slice) :: slice
@@ -162,7 +164,7 @@ contains
   ! key: an ordered edge where it is absent.
   subroutine send(world, from, peer, key, after, accesses, token, priority, flags, group, as, stat, errmsg)
     type(norn_world), intent(in) :: world
-    type(norn_slice), intent(in) :: from
+    type(norn_slice), intent(in), target :: from
     integer, intent(in) :: peer
     integer(c_int64_t), intent(in), optional :: key
     type(norn_token), intent(in), optional :: after(:), as
@@ -174,19 +176,20 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_send(world, from, int(peer, c_int32_t), key_of(key), c_loc(how), c_loc(made))
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_send(world, from, int(peer, c_int32_t), key_of(key), c_loc(how), c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_send", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_send", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
   ! key: as in norn_send.
   subroutine recv(world, to, peer, key, after, accesses, token, priority, flags, group, as, stat, errmsg)
     type(norn_world), intent(in) :: world
-    type(norn_slice), intent(in) :: to
+    type(norn_slice), intent(in), target :: to
     integer, intent(in) :: peer
     integer(c_int64_t), intent(in), optional :: key
     type(norn_token), intent(in), optional :: after(:), as
@@ -198,13 +201,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_recv(world, to, int(peer, c_int32_t), key_of(key), c_loc(how), c_loc(made))
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_recv(world, to, int(peer, c_int32_t), key_of(key), c_loc(how), c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_recv", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_recv", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
   subroutine barrier(world, after, accesses, token, priority, flags, group, as, stat, errmsg)
@@ -218,18 +222,19 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_barrier(world, c_loc(how), c_loc(made))
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_barrier(world, c_loc(how), c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_barrier", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_barrier", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
   subroutine bcast(world, buffer, root, after, accesses, token, priority, flags, group, as, stat, errmsg)
     type(norn_world), intent(in) :: world
-    type(norn_slice), intent(in) :: buffer
+    type(norn_slice), intent(in), target :: buffer
     integer, intent(in) :: root
     type(norn_token), intent(in), optional :: after(:), as
     type(norn_access), intent(in), optional :: accesses(:)
@@ -240,13 +245,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_bcast(world, buffer, int(root, c_int32_t), c_loc(how), c_loc(made))
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_bcast(world, buffer, int(root, c_int32_t), c_loc(how), c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_bcast", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_bcast", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
   subroutine reduce(world, op, root, from, to, after, accesses, token, priority, flags, group, as, stat, errmsg)
@@ -263,19 +269,20 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_reduce(world, address_of(from), address_of(to), op, int(root, c_int32_t), c_loc(how), &
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_reduce(world, address_of(from), address_of(to), op, int(root, c_int32_t), c_loc(how), &
       c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_reduce", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_reduce", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
   subroutine allreduce(world, to, op, from, after, accesses, token, priority, flags, group, as, stat, errmsg)
     type(norn_world), intent(in) :: world
-    type(norn_slice), intent(in) :: to
+    type(norn_slice), intent(in), target :: to
     integer(c_int64_t), intent(in) :: op
     type(norn_slice), intent(in), target, optional :: from
     type(norn_token), intent(in), optional :: after(:), as
@@ -287,13 +294,14 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_allreduce(world, address_of(from), to, op, c_loc(how), c_loc(made))
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_allreduce(world, address_of(from), to, op, c_loc(how), c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_allreduce", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_allreduce", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
   subroutine gather(world, root, from, to, counts, after, accesses, token, priority, flags, group, as, stat, errmsg)
@@ -310,14 +318,15 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_gather(world, address_of(from), address_of(to), counts_of(counts), int(root, c_int32_t), &
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_gather(world, address_of(from), address_of(to), counts_of(counts), int(root, c_int32_t), &
       c_loc(how), c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_gather", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_gather", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
   subroutine scatter(world, root, from, to, counts, after, accesses, token, priority, flags, group, as, stat, errmsg)
@@ -334,19 +343,20 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_scatter(world, address_of(from), address_of(to), counts_of(counts), int(root, c_int32_t), &
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_scatter(world, address_of(from), address_of(to), counts_of(counts), int(root, c_int32_t), &
       c_loc(how), c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_scatter", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_scatter", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
   subroutine allgather(world, to, from, counts, after, accesses, token, priority, flags, group, as, stat, errmsg)
     type(norn_world), intent(in) :: world
-    type(norn_slice), intent(in) :: to
+    type(norn_slice), intent(in), target :: to
     type(norn_slice), intent(in), target, optional :: from
     integer(c_int64_t), intent(in), target, contiguous, optional :: counts(:)
     type(norn_token), intent(in), optional :: after(:), as
@@ -358,19 +368,20 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_allgather(world, address_of(from), to, counts_of(counts), c_loc(how), c_loc(made))
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_allgather(world, address_of(from), to, counts_of(counts), c_loc(how), c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_allgather", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_allgather", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
   subroutine alltoall(world, to, from, send_counts, recv_counts, &
     after, accesses, token, priority, flags, group, as, stat, errmsg)
     type(norn_world), intent(in) :: world
-    type(norn_slice), intent(in) :: to
+    type(norn_slice), intent(in), target :: to
     type(norn_slice), intent(in), target, optional :: from
     integer(c_int64_t), intent(in), target, contiguous, optional :: send_counts(:), recv_counts(:)
     type(norn_token), intent(in), optional :: after(:), as
@@ -382,25 +393,31 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(norn_task), target :: how
     type(norn_token), target :: made
-    type(norn_access), allocatable, target :: places(:)
+    type(c_access), allocatable, target :: places(:)
     type(norn_token), allocatable, target :: tokens(:)
+    character(:), allocatable :: problem
     integer(c_int32_t) :: status
-    call fill(how, places, tokens, after, accesses, priority, flags, group, as)
-    status = c_alltoall(world, address_of(from), counts_of(send_counts), to, counts_of(recv_counts), &
+    call fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
+    if (status == 0) status = c_alltoall(world, address_of(from), counts_of(send_counts), to, counts_of(recv_counts), &
       c_loc(how), c_loc(made))
     if (status == 0 .and. present(token)) token = made
-    call conclude(status, "norn_alltoall", norn_runtime(), stat, errmsg)
+    call conclude(status, "norn_alltoall", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
-  ! What every operation takes, as C takes it. The arrays live as long as the call.
-  subroutine fill(how, places, tokens, after, accesses, priority, flags, group, as)
+  ! What every operation takes, as C takes it. The arrays live as long as the call. An access cannot name its memory here: to
+  ! compare it takes the runtime.
+  subroutine fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
     type(norn_task), intent(inout) :: how
-    type(norn_access), allocatable, target, intent(inout) :: places(:)
+    type(c_access), allocatable, target, intent(inout) :: places(:)
     type(norn_token), allocatable, target, intent(inout) :: tokens(:)
     type(norn_token), intent(in), optional :: after(:), as
     type(norn_access), intent(in), optional :: accesses(:)
     integer(c_int32_t), intent(in), optional :: priority, flags
     type(norn_group), intent(in), optional :: group
+    integer(c_int32_t), intent(out) :: status
+    character(:), allocatable, intent(out) :: problem
+    integer :: i
+    status = 0
     how%struct_size = c_sizeof(how)
     if (present(priority)) how%priority = priority
     if (present(flags)) how%flags = flags
@@ -408,7 +425,12 @@ contains
     if (present(as)) how%as = as
     if (present(accesses)) then
       if (size(accesses) > 0) then
-        places = accesses
+        if (any(accesses%names_memory)) then
+          status = NORN_E_INVALID
+          problem = "an access of a message or collective names no memory; give the datum alone"
+          return
+        end if
+        places = [(c_access(accesses(i)%data, accesses(i)%slot, accesses(i)%mode, 0), i = 1, size(accesses))]
         how%accesses = c_loc(places)
         how%access_count = size(places, kind=c_int64_t)
       end if

@@ -35,6 +35,8 @@ pub(crate) struct Cause {
     pub(crate) text: Box<str>,
     /// Worker that ran it, -1 if none.
     pub(crate) worker: i32,
+    /// Device that it ran on, -1 if none.
+    pub(crate) device: i32,
     /// Whether somebody has looked at this failure or at one propagated from it.
     pub(crate) looked_at: AtomicBool,
     /// Whether a task did not run because of it.

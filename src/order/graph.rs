@@ -286,6 +286,9 @@ impl Graph {
             operation: operation.into(),
             text: text.into(),
             worker: lane.worker,
+            device: self
+                .operation_of(node)
+                .map_or(-1, |operation| operation.device()),
             looked_at: AtomicBool::new(false),
             doomed_a_task: AtomicBool::new(false),
         });

@@ -107,4 +107,6 @@ pub(crate) struct Lane {
     pub(crate) takes_few: Cell<bool>,
     /// Times tasks were made runnable, to sample one in 64.
     pub(crate) schedules: u32,
+    /// Tasks that its thread may submit before it looks at `max_live_tasks` again.
+    pub(crate) headroom: u64,
 }

@@ -72,6 +72,11 @@ pub(crate) trait Operation: Send + Sync {
         true
     }
 
+    /// Index of the device that carries it out, for the record of its failure; -1: none.
+    fn device(&self) -> i32 {
+        -1
+    }
+
     /// What it is and what it waits for, for dumps and the watchdog: "send of 8 B to rank 3, key 7: posted".
     fn describe(&self) -> String;
 }

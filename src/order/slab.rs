@@ -80,28 +80,40 @@ impl<T: Vacant> Slab<T> {
     /// The slot of an index that this slab has handed out at some time.
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> &T {
-        // Relaxed is enough: whoever handed us the index was ordered after the
-        // chunk's creation, and the address carries the dependency.
-        let chunk = self.chunks[index as usize >> CHUNK_BITS].load(Ordering::Relaxed);
+        let chunk = self.chunk_of(index);
         debug_assert!(!chunk.is_null(), "slab index {index} was never handed out");
         // SAFETY: a handed-out index lies in an existing chunk of CHUNK slots,
         // chunks live as long as the slab, and zeroed slots are valid (Vacant).
         unsafe { &*chunk.add(index as usize & (CHUNK - 1)) }
     }
 
+    /// The chunk of an index that this slab has handed out at some time, or NULL for one of 0.
+    #[inline(always)]
+    fn chunk_of(&self, index: u32) -> *mut T {
+        debug_assert!(index < self.limit, "slab index {index} is beyond the limit");
+        // SAFETY: an index that was handed out is less than `limit`, as is 0, and there is a cell for each chunk below
+        // it. Every task passes here some thirty times, so the bounds are not checked again.
+        let cell = unsafe { self.chunks.get_unchecked(index as usize >> CHUNK_BITS) };
+        // Relaxed is enough: whoever handed us the index was ordered after the
+        // chunk's creation, and the address carries the dependency.
+        cell.load(Ordering::Relaxed)
+    }
+
     /// Fetches the first line of a slot that will be changed at once; index 0 fetches nothing of use.
     #[inline(always)]
     pub(crate) fn prefetch_head(&self, index: u32) {
-        let chunk = self.chunks[index as usize >> CHUNK_BITS].load(Ordering::Relaxed);
-        let slot = chunk.wrapping_add(index as usize & (CHUNK - 1));
+        let slot = self
+            .chunk_of(index)
+            .wrapping_add(index as usize & (CHUNK - 1));
         prefetch_for_write(slot.cast());
     }
 
     /// Fetches a slot that will be written soon into this core's cache: it may lie in another's.
     #[inline(always)]
     fn prefetch(&self, index: u32) {
-        let chunk = self.chunks[index as usize >> CHUNK_BITS].load(Ordering::Relaxed);
-        let slot = chunk.wrapping_add(index as usize & (CHUNK - 1));
+        let slot = self
+            .chunk_of(index)
+            .wrapping_add(index as usize & (CHUNK - 1));
         for line in 0..size_of::<T>().div_ceil(64) {
             prefetch_for_write(slot.cast::<u8>().wrapping_add(64 * line));
         }

@@ -104,7 +104,7 @@ impl<'a> Joiner<'a> {
 
     /// Makes the node wait for `token`. Satisfied at once, and the doom taken over, where that is
     /// complete. `bits`: what the link means. Returns whether the token was complete and well.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wait_for(
         &mut self,
         lane: &mut Lane,
@@ -182,11 +182,13 @@ impl<'a> Joiner<'a> {
     }
 
     /// The predecessor is complete: take its failure over. True if there was none.
-    #[inline]
+    #[inline(always)]
     fn take_over(&self, ever_failed: bool, token: Token, bits: u32) -> bool {
-        if !ever_failed {
-            return true;
-        }
+        !ever_failed || self.take_over_failure(token, bits)
+    }
+
+    #[cold]
+    fn take_over_failure(&self, token: Token, bits: u32) -> bool {
         let cause = self.graph.failures.cause_of(token);
         if cause != 0 && bits & meta::PROPAGATES != 0 {
             self.node.doom(cause);
@@ -284,7 +286,7 @@ impl Timeline {
     }
 
     /// A READ: waits for the writer and becomes a member of the readers, whose epoch it gives.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place_reader(
         &mut self,
         joiner: &mut Joiner<'_>,
@@ -306,7 +308,7 @@ impl Timeline {
     }
 
     /// A WRITE or READ_WRITE: waits for everything before it and becomes the writer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place_writer(
         &mut self,
         joiner: &mut Joiner<'_>,

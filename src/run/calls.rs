@@ -118,7 +118,8 @@ impl Runtime {
         };
         let body = self.body();
         if self.settings.max_live_tasks != 0 && body == 0 {
-            self.back_pressure();
+            let headroom = self.back_pressure();
+            self.act(|_, lane| lane.headroom = headroom);
         }
         if task.enqueue.is_some() && task.run.is_none() {
             return self.submit_enqueue(task, accesses, after);

@@ -17,22 +17,30 @@
 //! lowerings how long that may be, and whoever makes them want a pass at once looks for it afterwards and unparks it: so
 //! either the want is seen, or the rest is cut short.
 //!
+//! *Whoever ends an operation* tells those that watch for the end of all work (a drain, a close). Each wake-up costs a system
+//! call, so while more is under way it is put off (`untold`) until the duty's passes find nothing for long, or have found
+//! much, or the duty is given back. The last operation under way is told of at once, and so is every one that ends while
+//! nobody has the duty or its holder rests: `untold` is set before that look, and looked at after the duty is given
+//! back and after the holder says that it rests.
+//!
 //! Against a lost offer: a thread enters the list of idlers, or the list of sleeping workers, before it looks a last time
-//! whether the duty is free and passes are wanted, and parks only if not. Both lists are under locks, so an
-//! offerer that finds neither list to hold anybody made its want visible before that last look. (Sequentially
-//! consistent accesses to `duty` and the want.)
+//! whether the duty is free and passes are wanted, and parks only if not. Both lists are under locks, and the
+//! second is counted before that look, so an offerer that finds neither to hold anybody made its want visible before that
+//! last look. (Sequentially consistent accesses to `duty` and the want.)
 
 use core::any::Any;
+use core::cell::Cell;
 use core::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::thread::Thread as StdThread;
 use crate::sync::{Mutex, RwLock};
 
 use super::idle::Budget;
 use super::runtime::Runtime;
+use crate::abi::slice::norn_slice;
 use crate::abi::status::NORN_E_UNSUPPORTED;
 use crate::abi::types::{norn_access, norn_data_desc, norn_place, norn_task, norn_token};
 use crate::error::{Error, Result};
@@ -109,6 +117,29 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
+    /// The place of its device whose memory holds an address. None: it knows of none.
+    fn place_of_address(&self, _address: usize) -> Option<norn_place> {
+        None
+    }
+
+    /// Host memory through which `bytes` bytes go between a device of its and somebody who takes no device memory. None: the
+    /// place is none of its devices.
+    fn staging(&self, _place: norn_place, _bytes: u64) -> Option<Result<Arc<dyn Memory>>> {
+        None
+    }
+
+    /// The copy of a slice of its devices' memory to `staging`, or from there (`up`), as one run of bytes. It keeps that
+    /// memory until it has ended. None: the slice is on none of its devices.
+    fn copy_staged(
+        &self,
+        _runtime: &Runtime,
+        _slice: &norn_slice,
+        _staging: Arc<dyn Memory>,
+        _up: bool,
+    ) -> Option<Result<StagedCopy>> {
+        None
+    }
+
     /// The operation that a task with an `enqueue` body is. None: it has no streams.
     fn operation_of_task(&self, _task: &norn_task) -> Option<Result<Arc<dyn Operation>>> {
         None
@@ -123,6 +154,12 @@ pub(crate) trait Lowering: Any + Send + Sync {
     fn close(&self) {}
 }
 
+/// An operation that copies, and the access that it makes.
+pub(crate) struct StagedCopy {
+    pub(crate) operation: Arc<dyn Operation>,
+    pub(crate) access: Option<norn_access>,
+}
+
 /// Work goes on outside of the graph while this lives, so that nobody takes the runtime for stuck.
 pub(crate) struct GoesOn<'a>(&'a Runtime);
 
@@ -132,20 +169,30 @@ impl Drop for GoesOn<'_> {
     }
 }
 
+type List = Arc<[Arc<dyn Lowering>]>;
+
 /// The lowerings of a runtime.
 #[derive(Default)]
 pub(crate) struct Lowerings {
-    list: RwLock<Vec<Arc<dyn Lowering>>>,
+    /// Replaced as a whole, so that a pass, during which one may be removed, takes it without copying.
+    list: RwLock<List>,
     /// Length of the list, for a look without the lock.
     count: AtomicUsize,
+    /// Counts its replacements.
+    version: AtomicUsize,
     /// Somebody makes passes.
     duty: AtomicBool,
     /// Operations that have arrived and not ended.
     under_way: AtomicUsize,
+    /// Operations have ended that watchers were not told of.
+    untold: AtomicBool,
     /// The thread that has the duty and rests, and whether there is one.
     resting: (AtomicBool, Mutex<Option<StdThread>>),
-    /// Threads that wait without a slot and would take the duty.
+    /// Threads that wait without a slot and would take the duty, and how many, for a look without the lock.
     idlers: Mutex<Vec<StdThread>>,
+    idler_count: AtomicUsize,
+    /// The longest patience of a lowering, in nanoseconds.
+    patience: AtomicU64,
     /// Hundredths of a core that may go into looking for what is late; 0: not said.
     idle_share: AtomicU32,
 }
@@ -153,21 +200,44 @@ pub(crate) struct Lowerings {
 /// The right to make passes, while it lives.
 pub(crate) struct Duty<'a> {
     runtime: &'a Runtime,
-    /// When something last went on.
-    since: Instant,
+    /// The lowerings, and the version of that list.
+    list: List,
+    version: usize,
+    /// When something last went on; none: just now. A clock is read only where nothing does.
+    since: Cell<Option<Instant>>,
     /// How long it is looked for without a pause.
     patience: Duration,
     budget: Budget,
+    /// Passes in which something went on.
+    good_passes: u32,
 }
+
+/// Passes in which operations may end before watchers are told.
+const UNTOLD_PASSES: u32 = 64;
 
 impl Duty<'_> {
     /// One pass over all lowerings.
     pub(crate) fn pass(&mut self) -> bool {
-        let went_on = self.runtime.pass_over_lowerings();
+        let lowerings = &self.runtime.lowerings;
+        if lowerings.version.load(Ordering::SeqCst) != self.version {
+            let list = lowerings.list.read();
+            self.list = list.clone();
+            self.version = lowerings.version.load(Ordering::SeqCst);
+        }
+        // Outside of the lock: a pass may run whatever removes a lowering.
+        let mut went_on = false;
+        for lowering in self.list.iter() {
+            went_on |= lowering.wants_pass() && lowering.pass(self.runtime);
+        }
         if went_on {
-            self.since = Instant::now();
+            self.since.set(None);
             self.budget.came();
+            self.good_passes += 1;
+            if self.good_passes.is_multiple_of(UNTOLD_PASSES) {
+                self.runtime.tell_watchers();
+            }
         } else if self.is_late() {
+            self.runtime.tell_watchers();
             self.budget.looked();
         }
         went_on
@@ -175,7 +245,13 @@ impl Duty<'_> {
 
     /// Whether nothing has come for so long that passes without a pause are not worth their cost.
     fn is_late(&self) -> bool {
-        self.since.elapsed() >= self.patience
+        match self.since.get() {
+            Some(since) => since.elapsed() >= self.patience,
+            None => {
+                self.since.set(Some(Instant::now()));
+                self.patience.is_zero()
+            }
+        }
     }
 
     /// Whether passes by this thread can achieve anything, and none is needed by one that runs bodies instead.
@@ -202,6 +278,7 @@ impl Duty<'_> {
         let (resting, thread) = &self.runtime.lowerings.resting;
         *thread.lock() = Some(crate::sync::thread::current());
         resting.store(true, Ordering::SeqCst);
+        self.runtime.tell_watchers();
         // Asked again: what came before this thread could be seen to rest is found now.
         let until = Instant::now() + self.pause_now();
         super::wait::park_until(Some(deadline.map_or(until, |deadline| deadline.min(until))));
@@ -212,8 +289,26 @@ impl Duty<'_> {
 
 impl Drop for Duty<'_> {
     fn drop(&mut self) {
-        self.runtime.lowerings.duty.store(false, Ordering::SeqCst);
-        self.runtime.offer_duty();
+        let lowerings = &self.runtime.lowerings;
+        lowerings.duty.store(false, Ordering::SeqCst);
+        self.runtime.tell_watchers();
+        // One that was added meanwhile has found the duty taken.
+        if lowerings.version.load(Ordering::SeqCst) == self.version {
+            self.runtime.offer_duty_of(&self.list);
+        } else {
+            self.runtime.offer_duty();
+        }
+    }
+}
+
+impl Lowerings {
+    /// Under the lock of the list: what of it is looked at without the lock.
+    fn note_list(&self, list: &[Arc<dyn Lowering>]) {
+        let patience = list.iter().map(|lowering| lowering.patience()).max();
+        let patience = patience.unwrap_or_default().as_nanos() as u64;
+        self.patience.store(patience, Ordering::Relaxed);
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.count.store(list.len(), Ordering::SeqCst);
     }
 }
 
@@ -221,16 +316,20 @@ impl Runtime {
     /// Adds a lowering, for as long as it is not removed.
     pub(crate) fn add_lowering(&self, lowering: Arc<dyn Lowering>) {
         let mut list = self.lowerings.list.write();
-        list.push(lowering);
-        self.lowerings.count.store(list.len(), Ordering::SeqCst);
+        *list = list.iter().cloned().chain([lowering]).collect();
+        self.lowerings.note_list(&list);
     }
 
     #[cfg_attr(not(test), allow(dead_code))] // for worlds, which detach
     /// Removes a lowering; no pass over it begins afterwards, one may still end.
     pub(crate) fn remove_lowering<L: Lowering>(&self, lowering: &L) {
         let mut list = self.lowerings.list.write();
-        list.retain(|other| !core::ptr::addr_eq(Arc::as_ptr(other), lowering));
-        self.lowerings.count.store(list.len(), Ordering::SeqCst);
+        *list = list
+            .iter()
+            .filter(|other| !core::ptr::addr_eq(Arc::as_ptr(other), lowering))
+            .cloned()
+            .collect();
+        self.lowerings.note_list(&list);
     }
 
     /// How much of a core may go into looking for what is late.
@@ -247,7 +346,7 @@ impl Runtime {
 
     /// Ends what the lowerings share with other processes.
     pub(super) fn detach_lowerings(&self, deadline: Option<Instant>) -> Result<()> {
-        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
+        let list = self.lowerings.list.read().clone();
         list.iter()
             .try_for_each(|lowering| lowering.detach(self, deadline))
     }
@@ -261,8 +360,8 @@ impl Runtime {
 
     /// See `Lowering::rest`.
     pub(super) fn rest(&self) {
-        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
-        for lowering in list {
+        let list = self.lowerings.list.read().clone();
+        for lowering in list.iter() {
             lowering.rest(self);
         }
     }
@@ -295,17 +394,24 @@ impl Runtime {
         question: impl Fn(&dyn Lowering) -> Option<Result<A>>,
         nobody: &'static str,
     ) -> Result<A> {
-        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
+        let list = self.lowerings.list.read().clone();
         list.iter()
             .find_map(|lowering| question(&**lowering))
             .unwrap_or_else(|| Err(Error::new(NORN_E_UNSUPPORTED, nobody)))
+    }
+
+    /// The place of the device whose memory holds an address, if a device is open and it is one's.
+    pub(crate) fn place_of_address(&self, address: usize) -> Option<norn_place> {
+        let list = self.lowerings.list.read();
+        list.iter()
+            .find_map(|lowering| lowering.place_of_address(address))
     }
 
     /// Lets all lowerings end; see `Lowering::close`.
     pub(crate) fn close_lowerings(&self) {
         let list = core::mem::take(&mut *self.lowerings.list.write());
         self.lowerings.count.store(0, Ordering::SeqCst);
-        for lowering in list {
+        for lowering in list.iter() {
             lowering.close();
         }
     }
@@ -368,8 +474,23 @@ impl Runtime {
     /// An operation that was begun has ended.
     pub(crate) fn finish_operation(&self, node: u32, outcome: &Outcome<'_>) {
         self.act(|graph, lane| graph.end_operation(lane, node, outcome));
-        self.lowerings.under_way.fetch_sub(1, Ordering::SeqCst);
-        self.wake_watchers();
+        let lowerings = &self.lowerings;
+        let was_last = lowerings.under_way.fetch_sub(1, Ordering::SeqCst) == 1;
+        lowerings.untold.store(true, Ordering::SeqCst);
+        if was_last
+            || !lowerings.duty.load(Ordering::SeqCst)
+            || lowerings.resting.0.load(Ordering::SeqCst)
+        {
+            self.tell_watchers();
+        }
+    }
+
+    /// Tells those that watch for the end of all work that operations have ended, if any have.
+    fn tell_watchers(&self) {
+        let untold = &self.lowerings.untold;
+        if untold.load(Ordering::SeqCst) && untold.swap(false, Ordering::SeqCst) {
+            self.wake_watchers();
+        }
     }
 
     /// Whether operations are with their lowerings: then the graph can go on, whatever else rests.
@@ -398,14 +519,26 @@ impl Runtime {
     /// The duty, if passes by this thread are wanted and nobody has it.
     #[inline(always)]
     pub(crate) fn take_duty(&self) -> Option<Duty<'_>> {
-        if !self.wants_pass() || self.lowerings.duty.swap(true, Ordering::SeqCst) {
+        if self.lowerings.count.load(Ordering::SeqCst) == 0 {
+            return None;
+        }
+        self.take_wanted_duty()
+    }
+
+    fn take_wanted_duty(&self) -> Option<Duty<'_>> {
+        let list = self.lowerings.list.read();
+        let wanted = list.iter().any(|lowering| lowering.wants_pass());
+        if !wanted || self.lowerings.duty.swap(true, Ordering::SeqCst) {
             return None;
         }
         Some(Duty {
             runtime: self,
-            since: Instant::now(),
+            list: list.clone(),
+            version: self.lowerings.version.load(Ordering::SeqCst),
+            since: Cell::new(None),
             patience: self.patience(),
             budget: Budget::default(),
+            good_passes: 0,
         })
     }
 
@@ -420,9 +553,8 @@ impl Runtime {
     }
 
     fn patience(&self) -> Duration {
-        let list = self.lowerings.list.read();
-        let patience = list.iter().map(|lowering| lowering.patience()).max();
-        patience.unwrap_or_default().max(self.settings.spin)
+        let patience = self.lowerings.patience.load(Ordering::Relaxed);
+        Duration::from_nanos(patience).max(self.settings.spin)
     }
 
     /// Whether there is work of a lowering's that only a thread in a slot may do.
@@ -451,23 +583,16 @@ impl Runtime {
         }
     }
 
-    fn pass_over_lowerings(&self) -> bool {
-        // Copied: a pass may run whatever removes a lowering.
-        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
-        let mut went_on = false;
-        for lowering in list {
-            went_on |= lowering.wants_pass() && lowering.pass(self);
-        }
-        went_on
-    }
-
     /// Passes are wanted: wakes somebody to make them, if nobody does.
     #[cold]
     pub(crate) fn offer_duty(&self) {
         if self.lowerings.count.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let list = self.lowerings.list.read();
+        self.offer_duty_of(&self.lowerings.list.read());
+    }
+
+    fn offer_duty_of(&self, list: &[Arc<dyn Lowering>]) {
         let mut anybody = false;
         for lowering in list.iter() {
             match lowering.only_thread() {
@@ -475,7 +600,6 @@ impl Runtime {
                 None => anybody |= lowering.wants_pass() || lowering.wants_worker(),
             }
         }
-        drop(list);
         if !anybody {
             return;
         }
@@ -490,7 +614,9 @@ impl Runtime {
         }
         if self.sleep.sleeping() != 0 {
             self.sleep.wake_one();
-        } else if let Some(thread) = self.lowerings.idlers.lock().last() {
+        } else if self.lowerings.idler_count.load(Ordering::SeqCst) != 0
+            && let Some(thread) = self.lowerings.idlers.lock().last()
+        {
             thread.unpark();
         }
     }
@@ -503,6 +629,7 @@ impl<'a> Idler<'a> {
     pub(crate) fn new(runtime: &'a Runtime) -> Self {
         let me = crate::sync::thread::current();
         runtime.lowerings.idlers.lock().push(me);
+        runtime.lowerings.idler_count.fetch_add(1, Ordering::SeqCst);
         Self(runtime)
     }
 }
@@ -513,6 +640,7 @@ impl Drop for Idler<'_> {
         let mut idlers = self.0.lowerings.idlers.lock();
         if let Some(position) = idlers.iter().position(|thread| thread.id() == me) {
             idlers.swap_remove(position);
+            self.0.lowerings.idler_count.fetch_sub(1, Ordering::SeqCst);
         }
         drop(idlers);
         // An offer made to this thread must not be lost.

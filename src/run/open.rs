@@ -429,13 +429,18 @@ impl Runtime {
         self.running.load(Ordering::SeqCst) > 0
     }
 
-    /// Above `max_live_tasks`: lets running bodies finish before more is submitted.
+    /// Above `max_live_tasks`: lets running bodies finish before more is submitted. Gives how many tasks this thread
+    /// may submit before it comes again: part of the room, since other threads may submit too.
     #[cold]
-    pub(crate) fn back_pressure(&self) {
+    pub(crate) fn back_pressure(&self) -> u64 {
         let ceiling = self.settings.max_live_tasks;
-        if self.live_tasks() < ceiling {
-            return;
+        if self.live_tasks() >= ceiling {
+            self.wait_for_room(ceiling);
         }
+        ceiling.saturating_sub(self.live_tasks()) / 4
+    }
+
+    fn wait_for_room(&self, ceiling: u64) {
         // Room for one at least, or a small ceiling would be passed.
         let room = (ceiling - ceiling / 4).min(ceiling - 1);
         if self.callers_run || (self.settings.submit_helps && self.is_opener()) {
@@ -445,7 +450,7 @@ impl Runtime {
                     None,
                     Goal {
                         reached: &|| self.live_tasks() <= room || self.is_quiescent(),
-                        dear: false,
+                        dear: true,
                     },
                 );
             }

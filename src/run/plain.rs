@@ -27,18 +27,21 @@ impl Runtime {
         accesses: &[norn_access],
         after: &[norn_token],
     ) -> Option<norn_token> {
-        if self.one_thread || self.settings.max_live_tasks != 0 || !is_plain(task, accesses, after)
-        {
+        if self.one_thread || !is_plain(task, accesses, after) {
             return None;
         }
         let slot = seat::slot_in(self);
         // SAFETY: this thread's, and no call around this one uses it.
         let lane = unsafe { self.free_lane(slot)?.as_mut() };
+        let body = self.body();
+        if self.settings.max_live_tasks != 0 && body == 0 {
+            // At nothing left the general way looks, and waits if it must.
+            lane.headroom = lane.headroom.checked_sub(1)?;
+        }
         // A thread in a slot is seen to be awake; another one must be seen to be at work until the task is queued.
         let changes = u64::from(slot.is_none());
         count(&lane.counters.changes, changes);
         let bomb = MarkOnPanic(self);
-        let body = self.body();
         let submitted = self.graph().submit_plain(lane, body, task, accesses, after);
         core::mem::forget(bomb);
         let Some(Submitted { token, runnable }) = submitted else {
@@ -105,6 +108,8 @@ impl Runtime {
             let Some(next) = self.run_plain_task(slot, node, entry, state) else {
                 return;
             };
+            // Messages and devices are not left alone for as long as one task makes the next ready.
+            self.pass_by_the_way();
             let now = seat::slot_in(self);
             match now {
                 Some(now) if !self.has_other_duties(now) && !leave() => (slot, node) = (now, next),

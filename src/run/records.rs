@@ -77,6 +77,7 @@ impl Runtime {
             cause.rank
         };
         record.worker = cause.worker;
+        record.device = cause.device;
         // SAFETY: names outlive the runtime, which the manual demands.
         if let Some(name) = unsafe { crate::abi::guard::string(cause.name()) } {
             fill(&mut record.task, &name.to_string_lossy());

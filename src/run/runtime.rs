@@ -237,6 +237,7 @@ impl Runtime {
         if lane.schedules.is_multiple_of(64) {
             self.sample_from_here(runnable[0]);
         }
+        let mut for_workers = self.one_thread;
         if self.one_thread {
             // The list was walked from the last successor to the first.
             for node in runnable.drain(..).rev() {
@@ -246,15 +247,19 @@ impl Runtime {
             for node in runnable.drain(..) {
                 let entry = self.graph().nodes.get(node);
                 if entry.load_state() & flag::PARTICULAR != 0 {
-                    self.schedule_particular(slot, node);
+                    for_workers |= self.schedule_particular(slot, node);
                 } else {
                     self.queues.push(slot, entry.priority(), node);
+                    for_workers = true;
                 }
             }
         }
         lane.ripple.runnable = runnable;
         plant!("scheduled");
-        self.sleep.work_added();
+        // What lowerings were given needs nobody but the thread that makes passes.
+        if for_workers {
+            self.sleep.work_added();
+        }
     }
 
     /// Times how long a task that has just become runnable waits for its start; one task at a time.
@@ -285,11 +290,12 @@ impl Runtime {
         }
     }
 
-    /// A task with a place or with a wish for several workers, or an operation.
+    /// A task with a place or with a wish for several workers, or an operation. Returns whether it is for a worker.
     #[cold]
-    pub(crate) fn schedule_particular(&self, slot: Option<usize>, node: u32) {
+    pub(crate) fn schedule_particular(&self, slot: Option<usize>, node: u32) -> bool {
         if let Some(operation) = self.graph().operation_of(self.graph().nodes.get(node)) {
-            return self.hand_over(node, operation);
+            self.hand_over(node, operation);
+            return false;
         }
         let place = self.place_of(node);
         match place.kind {
@@ -317,6 +323,7 @@ impl Runtime {
                 self.queues.push(slot, priority, node);
             }
         }
+        true
     }
 
     /// Applies the failure policy to new first causes.

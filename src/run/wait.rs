@@ -229,7 +229,9 @@ impl Runtime {
         if body != 0 {
             return self.wait_in_body(body, tokens, timeout_ns, deadline, done);
         }
-        if self.has_lowerings() && self.poll_as_caller(deadline, done) {
+        if self.has_lowerings()
+            && (self.poll_as_caller(deadline, done) || self.poll_beside_workers(deadline, done))
+        {
             return Ok(());
         }
         let waker = Waker::of_this_thread(0);

@@ -4,7 +4,6 @@ use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::lowerings::Duty;
 use super::pace::{PATIENCE, SELDOM, doze};
 use super::runtime::Runtime;
 use super::seat;
@@ -166,8 +165,18 @@ impl Runtime {
                     self.has_task(slot)
                 }
             };
-            if reason(&worth_it) || duty.as_mut().is_some_and(Duty::pass) {
+            if reason(&worth_it) {
                 break true;
+            }
+            if let Some(duty) = &mut duty
+                && duty.pass()
+            {
+                // Whoever gives the duty back offers it to another thread, which costs more than an operation: so it is
+                // kept while operations follow each other.
+                if self.has_task(slot) || !duty.is_wanted() {
+                    break true;
+                }
+                continue;
             }
             rounds += 1;
             if let Some(duty) = &duty {

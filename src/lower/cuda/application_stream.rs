@@ -33,7 +33,14 @@ impl Cuda {
         drop(under_way);
         let event = recorded.map_err(Error::from)?;
         let operation = self.operation(&device, Work::Recorded(event), stream, false);
-        runtime.submit_operation(&no_wishes(), &[], &[], operation)
+        let submitted = runtime.submit_operation(&no_wishes(), &[], &[], operation);
+        if submitted.is_err()
+            && let Ok(_entered) = device.enter()
+        {
+            let events = &mut self.under_way.lock().devices[device.number as usize].events;
+            events.discard(self.driver, event);
+        }
+        submitted
     }
 
     /// `norn_stream_wait`: later work on the stream waits for the token.

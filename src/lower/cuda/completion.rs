@@ -6,14 +6,23 @@ use std::time::Instant;
 use parking_lot::MutexGuard;
 
 use super::bell;
-use super::driver::{Done, NOT_READY, Refused};
-use super::queues::{DeviceQueues, Discipline, InFlight};
+use super::driver::NOT_READY;
+use super::loss::{Loss, MOST_REFUSALS};
+use super::queues::{DeviceQueues, Discipline, InFlight, Stream};
 use super::{Cuda, UnderWay};
-use crate::abi::status::NORN_E_DEVICE;
 use crate::order::body::Begin;
 use crate::order::node::flag;
 use crate::order::operation::Outcome;
 use crate::run::runtime::Runtime;
+
+/// What the driver tells of the work on a stream.
+enum Answer {
+    /// The oldest operation has completed.
+    Oldest,
+    /// Everything has.
+    All,
+    NotYet,
+}
 
 impl Cuda {
     /// Looks at the oldest operation of each stream, and ends what has completed. Returns whether anything has.
@@ -23,84 +32,145 @@ impl Cuda {
         }
         let mut guard = self.under_way.lock();
         let mut completed = core::mem::take(&mut guard.early);
-        let before = completed.len();
         for index in 0..guard.devices.len() {
             if guard.devices[index].under_way == 0 {
                 continue;
             }
-            if let Err(fault) = self.look_at(&mut guard.devices[index], &mut completed) {
+            if let Err(loss) = self.look_at(&mut guard.devices[index], &mut completed) {
                 self.end_completed(runtime, &mut guard, &mut completed);
-                self.end_device(runtime, &mut guard, index, fault, None);
+                self.end_device(runtime, &mut guard, index, loss, None);
                 return true;
             }
         }
-        let found = completed.len() > before;
-        self.end_completed(runtime, &mut guard, &mut completed);
-        if found {
+        let ended = self.end_completed(runtime, &mut guard, &mut completed);
+        if ended {
             guard.since = Instant::now();
         }
-        found
+        ended
     }
 
     /// Takes what has completed off the streams of one device.
-    fn look_at(&self, queues: &mut DeviceQueues, completed: &mut Vec<InFlight>) -> Done {
+    fn look_at(
+        &self,
+        queues: &mut DeviceQueues,
+        completed: &mut Vec<InFlight>,
+    ) -> Result<(), Loss> {
         let device = queues.device.clone();
-        let _entered = device.enter()?;
+        let _entered = match device.enter() {
+            Ok(entered) => entered,
+            Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
+            Err(refused) => {
+                queues.shut_out += 1;
+                let goes_on = queues.shut_out < MOST_REFUSALS;
+                return if goes_on {
+                    Ok(())
+                } else {
+                    Err(Loss::Silence(refused))
+                };
+            }
+        };
+        queues.shut_out = 0;
         let mut position = queues.busy.len();
         while position > 0 {
             position -= 1;
             let stream = queues.busy[position];
-            while let Some(oldest) = queues.streams[stream].in_flight.front() {
-                let raw = queues.streams[stream].raw();
-                // SAFETY: an event recorded on a stream of this device, or the stream itself.
-                let answer = unsafe {
-                    match oldest.event {
-                        Some(event) => self.driver.event_query(event.0),
-                        None => self.driver.stream_query(raw),
-                    }
-                };
-                match answer {
-                    Ok(()) if oldest.event.is_some() => {
-                        completed.extend(queues.take_oldest(stream));
-                    }
-                    // The stream is empty: everything on it has completed.
-                    Ok(()) => {
+            loop {
+                match self.ask_stream(&mut queues.streams[stream])? {
+                    Answer::Oldest => completed.extend(queues.take_oldest(stream)),
+                    Answer::All => {
                         while let Some(done) = queues.take_oldest(stream) {
                             completed.push(done);
                         }
                     }
-                    Err(refused) if refused.code == NOT_READY => break,
-                    Err(refused) => return Err(refused),
+                    Answer::NotYet => break,
                 }
             }
         }
         let mut position = 0;
         while position < queues.loose.len() {
-            let Some(event) = queues.loose[position].event else {
+            if !self.ask_loose(&mut queues.loose[position])? {
                 position += 1;
                 continue;
-            };
-            // SAFETY: an event recorded by `norn_stream_record`.
-            match unsafe { self.driver.event_query(event.0) } {
-                Ok(()) => {
-                    queues.events.give(event);
-                    completed.push(queues.loose.swap_remove(position));
-                    queues.under_way -= 1;
-                }
-                Err(refused) if refused.code == NOT_READY => position += 1,
-                Err(refused) => return Err(refused),
             }
+            let done = queues.loose.swap_remove(position);
+            if let Some(event) = done.event {
+                queues.take_back(event, done.refusals == 0);
+            }
+            queues.under_way -= 1;
+            completed.push(done);
         }
         Ok(())
     }
 
-    /// Ends operations that have completed.
+    /// What the driver tells of the work on a stream; see `loss` for where it refuses. The device's context is current.
+    fn ask_stream(&self, stream: &mut Stream) -> Result<Answer, Loss> {
+        let raw = stream.raw();
+        let Some(oldest) = stream.in_flight.front_mut() else {
+            return Ok(Answer::NotYet);
+        };
+        if let Some(job) = &oldest.job {
+            let Some(done) = job.answer() else {
+                return Ok(Answer::NotYet);
+            };
+            oldest.job = None;
+            match done {
+                Ok(()) => return Ok(Answer::All),
+                Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
+                Err(refused) => oldest.refuse(refused),
+            }
+        }
+        if let Some(event) = oldest.event {
+            // SAFETY: an event recorded on a stream of this device.
+            match unsafe { self.driver.event_query(event.0) } {
+                Ok(()) => return Ok(Answer::Oldest),
+                Err(refused) if refused.code == NOT_READY => return Ok(Answer::NotYet),
+                Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
+                Err(refused) => oldest.refuse(refused),
+            }
+        }
+        stream.doubtful |= self.discipline == Discipline::Leased;
+        // SAFETY: a stream of this device, or one of the application's, which lives while work is on it.
+        match unsafe { self.driver.stream_query(raw) } {
+            Ok(()) => return Ok(Answer::All),
+            Err(refused) if refused.code == NOT_READY => return Ok(Answer::NotYet),
+            Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
+            Err(refused) => oldest.refuse(refused),
+        }
+        if oldest.refusals < MOST_REFUSALS {
+            return Ok(Answer::NotYet);
+        }
+        // SAFETY: as above.
+        Loss::of_wait(unsafe { self.driver.stream_synchronize(raw) })?;
+        Ok(Answer::All)
+    }
+
+    /// Whether the application's own work has completed. Its stream may be gone, so the event alone is asked.
+    fn ask_loose(&self, loose: &mut InFlight) -> Result<bool, Loss> {
+        let Some(event) = loose.event else {
+            return Ok(true);
+        };
+        // SAFETY: an event recorded by `norn_stream_record`.
+        match unsafe { self.driver.event_query(event.0) } {
+            Ok(()) => return Ok(true),
+            Err(refused) if refused.code == NOT_READY => return Ok(false),
+            Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
+            Err(refused) => loose.refuse(refused),
+        }
+        if loose.refusals < MOST_REFUSALS {
+            return Ok(false);
+        }
+        // SAFETY: waits for everything in the current context.
+        Loss::of_wait(unsafe { self.driver.context_synchronize() })?;
+        Ok(true)
+    }
+
+    /// Ends operations that have completed. Returns whether there were any.
     fn end_completed(
         &self,
         runtime: &Runtime,
         guard: &mut MutexGuard<'_, UnderWay>,
         completed: &mut Vec<InFlight>,
-    ) {
+    ) -> bool {
         for done in completed.iter() {
             guard.flights.remove(&done.token.0);
         }
@@ -108,6 +178,7 @@ impl Cuda {
         // not found one of them yet, the operation waits for the next look.
         let graph = runtime.graph();
         let mut left = core::mem::take(completed);
+        let mut ended = false;
         while !left.is_empty() {
             let (free, kept): (Vec<InFlight>, Vec<InFlight>) = left
                 .into_iter()
@@ -116,6 +187,7 @@ impl Cuda {
             if free.is_empty() {
                 break;
             }
+            ended = true;
             self.count.fetch_sub(free.len(), Ordering::SeqCst);
             MutexGuard::unlocked(guard, || {
                 for done in free {
@@ -124,20 +196,24 @@ impl Cuda {
             });
         }
         guard.early.append(&mut left);
+        ended
     }
 
-    /// The device has met a fault: everything under way on it fails, and what waits for it. `first`: the operation in
-    /// whose call the fault showed itself; else it is the oldest one.
+    /// The device is given up: everything under way on it fails, and what waits for it. `first`: the operation in
+    /// whose call that showed itself; else it is the oldest one.
     pub(super) fn end_device(
         &self,
         runtime: &Runtime,
         guard: &mut MutexGuard<'_, UnderWay>,
         index: usize,
-        fault: Refused,
+        loss: Loss,
         first: Option<u32>,
     ) {
+        if loss.is_silence() {
+            self.pinned.keep_all();
+        }
         let queues = &mut guard.devices[index];
-        queues.device.end_by(fault);
+        queues.device.end_by(loss);
         let number = queues.device.number;
         let (mut in_flight, waiting) = queues.take_all();
         // Those on other devices that have followed these end when they are found complete.
@@ -152,39 +228,39 @@ impl Cuda {
         }
         self.count
             .fetch_sub(in_flight.len() + waiting.len(), Ordering::SeqCst);
+        // The driver has let go of pageable memory when its copier has the answer, which a fault brings at once.
+        for job in in_flight.iter().filter_map(|done| done.job.as_ref()) {
+            job.wait();
+        }
+        for arrived in &waiting {
+            self.discard_recorded(guard, index, arrived);
+        }
         MutexGuard::unlocked(guard, || {
             runtime.settings.hooks.log.error(format_args!(
                 "device {number} has failed, and everything on it: {}",
-                fault.text()
+                loss.text()
             ));
             let begun = in_flight.into_iter().map(|in_flight| in_flight.node);
             let mut cause = 0;
             for node in first.into_iter().chain(begun) {
-                self.end_by_fault(runtime, node, fault, &mut cause);
+                self.end_by_loss(runtime, node, loss, &mut cause);
             }
             for arrived in waiting {
                 if runtime.begin_operation(arrived.node) == Begin::Run {
-                    self.end_by_fault(runtime, arrived.node, fault, &mut cause);
+                    self.end_by_loss(runtime, arrived.node, loss, &mut cause);
                 }
             }
         });
     }
 
     /// The first one is the cause, the others are propagated from it.
-    fn end_by_fault(&self, runtime: &Runtime, node: u32, fault: Refused, cause: &mut u32) {
+    fn end_by_loss(&self, runtime: &Runtime, node: u32, loss: Loss, cause: &mut u32) {
         if *cause != 0 {
             return runtime.finish_operation(node, &Outcome::Propagated(*cause));
         }
         let graph = runtime.graph();
         let token = graph.nodes.get(node).token(graph.id, node);
-        let text = fault.text();
-        let outcome = Outcome::Failed {
-            status: NORN_E_DEVICE,
-            code: fault.code,
-            operation: fault.call,
-            text: &text,
-        };
-        runtime.finish_operation(node, &outcome);
+        self.fail_by_loss(runtime, node, loss);
         *cause = graph.failures.cause_of(token);
     }
 
@@ -216,8 +292,11 @@ impl Cuda {
                 let argument = self.bell.argument();
                 // SAFETY: the function takes its argument over, once; the stream is one of this device.
                 let armed = unsafe {
-                    self.driver
-                        .launch_host_function(stream.raw(), Some(bell::ring), argument)
+                    self.driver.launch_host_function(
+                        stream.raw(),
+                        Some(bell::ring_from_device),
+                        argument,
+                    )
                 };
                 match armed {
                     Ok(()) => stream.armed = stream.issued,

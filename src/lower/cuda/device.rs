@@ -8,6 +8,7 @@ use cudarc::driver::sys::{CUcontext, CUdevice, CUuuid};
 
 use super::context::{Context, Entered};
 use super::driver::{Driver, Refused};
+use super::loss::Loss;
 use super::memory::DeviceMemory;
 use crate::abi::device_types::*;
 use crate::abi::guard::string;
@@ -52,8 +53,8 @@ pub(crate) struct Device {
     pub(crate) memory: DeviceMemory,
     /// Streams in its pool.
     pub(crate) streams: usize,
-    /// The fault that ended it. A context that has met one refuses everything for ever.
-    fault: OnceLock<Refused>,
+    /// What ended it: a context that has met a fault refuses everything for ever.
+    loss: OnceLock<Loss>,
     pub(crate) issued: AtomicU64,
     pub(crate) waits: AtomicU64,
 }
@@ -259,7 +260,7 @@ impl Device {
             capability,
             memory,
             streams,
-            fault: OnceLock::new(),
+            loss: OnceLock::new(),
             issued: AtomicU64::new(0),
             waits: AtomicU64::new(0),
         })
@@ -313,6 +314,24 @@ impl Device {
         }
     }
 
+    /// The ordinal of the device whose memory holds an address; None: it is no memory of a device.
+    pub(crate) fn ordinal_of(&self, address: u64) -> Option<i32> {
+        let (mut kind, mut ordinal) = (0u32, -1);
+        let _entered = self.enter().ok()?;
+        // SAFETY: both attributes are integers. Memory that the driver does not know is refused, or of kind 0.
+        unsafe {
+            let kind = (&raw mut kind).cast();
+            self.driver
+                .pointer_get_attribute(kind, POINTER_MEMORY_TYPE, address)
+                .ok()?;
+            let ordinal = (&raw mut ordinal).cast();
+            self.driver
+                .pointer_get_attribute(ordinal, POINTER_DEVICE_ORDINAL, address)
+                .ok()?;
+        }
+        (kind == MEMORY_OF_DEVICE).then_some(ordinal)
+    }
+
     /// Makes its context current on this thread.
     pub(crate) fn enter(&self) -> core::result::Result<Entered, Refused> {
         self.context.enter(self.driver)
@@ -323,23 +342,31 @@ impl Device {
         self.capability
     }
 
-    /// The fault that ended the device, if one has.
-    pub(crate) fn fault(&self) -> Option<Refused> {
-        self.fault.get().copied()
+    /// Why the device was given up, if it was.
+    pub(super) fn loss(&self) -> Option<Loss> {
+        self.loss.get().copied()
     }
 
-    /// Notes that the device has met a fault. The first one stays.
-    pub(crate) fn end_by(&self, fault: Refused) {
-        let _ = self.fault.set(fault);
+    /// Gives the device up. The first loss stays, but silence also keeps the memory.
+    pub(super) fn end_by(&self, loss: Loss) {
+        if loss.is_silence() {
+            self.memory.ceiling.keep_all();
+        }
+        let _ = self.loss.set(loss);
     }
 
-    /// Refuses work for a device that has met a fault.
+    /// Whether work may still be under way on it that nobody can see the end of.
+    pub(super) fn is_silent(&self) -> bool {
+        self.loss().is_some_and(Loss::is_silence)
+    }
+
+    /// Refuses work for a device that was given up.
     pub(crate) fn check_alive(&self) -> Result<()> {
-        match self.fault() {
+        match self.loss() {
             None => Ok(()),
-            Some(fault) => Err(Error::new(
+            Some(loss) => Err(Error::new(
                 NORN_E_DEVICE,
-                format!("device {} has failed: {}", self.number, fault.text()),
+                format!("device {} has failed: {}", self.number, loss.text()),
             )),
         }
     }
@@ -351,7 +378,7 @@ impl Device {
             ordinal: self.ordinal,
             streams: self.streams as i32,
             capability: self.capability,
-            failed: i32::from(self.fault().is_some()),
+            failed: i32::from(self.loss().is_some()),
             total_bytes: self.total_bytes,
             used_bytes: self.memory.ceiling.used(),
             pinned_bytes,
@@ -367,6 +394,9 @@ impl Device {
 
     /// Releases the context, when nothing of norn's is left in it.
     pub(crate) fn close(&self) {
+        if self.is_silent() {
+            return;
+        }
         if let Ok(_entered) = self.enter() {
             self.memory.destroy(self.driver);
         }

@@ -136,6 +136,7 @@ driver! {
     cuCtxGetCurrent: context_get_current(context: *mut CUcontext);
     cuCtxSetCurrent: context_set_current(context: CUcontext);
     cuCtxGetDevice: context_get_device(device: *mut CUdevice);
+    cuCtxSynchronize: context_synchronize();
 
     cuStreamCreateWithPriority: stream_create(stream: *mut CUstream, flags: c_uint, priority: c_int);
     cuStreamDestroy_v2: stream_destroy(stream: CUstream);

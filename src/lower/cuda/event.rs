@@ -44,6 +44,14 @@ impl EventPool {
         self.free.push(event);
     }
 
+    /// Destroys an event that goes to nobody else: its recording may be under way, or the driver refuses it. The driver keeps
+    /// what it needs of it until then.
+    pub(crate) fn discard(&mut self, driver: &Driver, event: Event) {
+        // SAFETY: made by `take`, in nobody's use any more, destroyed once.
+        let _ = unsafe { driver.event_destroy(event.0) };
+        self.made -= 1;
+    }
+
     /// Destroys all events, when the device closes.
     pub(crate) fn destroy(&mut self, driver: &Driver) {
         for event in self.free.drain(..) {

@@ -4,10 +4,13 @@
 //! nothing else: an allocation is waited for, so that the memory may be used on any stream; a free is queued when every
 //! access to the datum has completed, and so has nothing to wait for. What MPI may register does not come from the pool,
 //! because transports cannot. All device memory counts against the device's ceiling, pinned memory against the runtime's.
+//!
+//! Once a device has gone silent (`loss`), nothing that it may still use is given back: its own memory, and all pinned
+//! memory. What the driver refuses to take back stays counted.
 
 use core::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use cudarc::driver::sys::{
     CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
@@ -15,7 +18,7 @@ use cudarc::driver::sys::{
 };
 
 use super::device::Device;
-use super::driver::{Driver, Refused};
+use super::driver::{Done, Driver, Refused};
 use crate::abi::status::{NORN_E_MEMORY, NORN_E_RESOURCE};
 use crate::error::{Error, Result};
 use crate::order::memory::Memory;
@@ -32,6 +35,8 @@ const NON_BLOCKING: u32 = 1;
 pub(crate) struct Ceiling {
     used: AtomicU64,
     limit: u64,
+    /// Nothing is given back any more.
+    keeps: AtomicBool,
 }
 
 impl Ceiling {
@@ -39,7 +44,17 @@ impl Ceiling {
         Self {
             used: AtomicU64::new(0),
             limit,
+            keeps: AtomicBool::new(false),
         }
+    }
+
+    /// From now on nothing of it is given back: a device may still use it, and nobody can tell.
+    pub(crate) fn keep_all(&self) {
+        self.keeps.store(true, Ordering::SeqCst);
+    }
+
+    fn keeps(&self) -> bool {
+        self.keeps.load(Ordering::SeqCst)
     }
 
     pub(crate) fn used(&self) -> u64 {
@@ -68,6 +83,14 @@ impl Ceiling {
 
     fn give(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// As `give`, once the driver has taken the memory back. After a fault of the device it takes nothing any more: the
+    /// memory goes with the context.
+    fn give_if(&self, given: Done, bytes: u64) {
+        if given.is_ok() || given.is_err_and(Refused::is_terminal) {
+            self.give(bytes);
+        }
     }
 }
 
@@ -195,11 +218,13 @@ impl Device {
             } else {
                 driver.memory_alloc(&mut address, size)?;
             }
-            let zeroed = driver
-                .fill_8(address, 0, size, memory.stream)
-                .and_then(|()| driver.stream_synchronize(memory.stream));
-            if let Err(refused) = zeroed {
-                self.put_back(address, pooled);
+            let filled = driver.fill_8(address, 0, size, memory.stream);
+            let waited = driver.stream_synchronize(memory.stream);
+            if let Err(refused) = filled.and(waited) {
+                // From the pool it goes behind the fill; the plain allocator must know that the fill has ended.
+                if pooled || waited.is_ok() || driver.stream_synchronize(memory.stream).is_ok() {
+                    let _ = self.put_back(address, pooled);
+                }
                 return Err(refused);
             }
         }
@@ -208,16 +233,15 @@ impl Device {
 
     /// # Safety
     /// The block is one of `obtain`, and nothing uses it. The context is current.
-    unsafe fn put_back(&self, address: u64, pooled: bool) {
-        // After a fault of the device nothing can be freed; the memory goes with the context.
+    unsafe fn put_back(&self, address: u64, pooled: bool) -> Done {
         // SAFETY: passed on from the caller.
-        let _ = unsafe {
+        unsafe {
             if pooled {
                 self.driver.memory_free_async(address, self.memory.stream)
             } else {
                 self.driver.memory_free(address)
             }
-        };
+        }
     }
 }
 
@@ -229,16 +253,20 @@ impl Memory for DeviceBlock {
 
 impl Drop for DeviceBlock {
     fn drop(&mut self) {
-        if let Ok(_entered) = self.device.enter() {
-            // SAFETY: from `obtain`; a datum's memory is dropped after its last access has completed.
-            unsafe { self.device.put_back(self.address, self.pooled) };
+        let ceiling = &self.device.memory.ceiling;
+        if ceiling.keeps() {
+            return;
         }
-        self.device.memory.ceiling.give(self.bytes);
+        let given = self.device.enter().and_then(|_entered| {
+            // SAFETY: from `obtain`; a datum's memory is dropped after its last access has completed.
+            unsafe { self.device.put_back(self.address, self.pooled) }
+        });
+        ceiling.give_if(given, self.bytes);
     }
 }
 
 /// Pinned host memory.
-struct PinnedBlock {
+pub(crate) struct PinnedBlock {
     device: Arc<Device>,
     ceiling: Arc<Ceiling>,
     address: *mut c_void,
@@ -257,28 +285,45 @@ impl Device {
         bytes: u64,
         ceiling: &Arc<Ceiling>,
     ) -> Result<Box<dyn Memory>> {
+        let block = self.pin(bytes, ceiling)?;
+        // SAFETY: the block is this long, and nobody else's.
+        unsafe { block.address.cast::<u8>().write_bytes(0, bytes as usize) };
+        Ok(Box::new(block))
+    }
+
+    /// As `allocate_pinned`, with whatever is in it.
+    pub(crate) fn pin(self: &Arc<Self>, bytes: u64, ceiling: &Arc<Ceiling>) -> Result<PinnedBlock> {
         self.check_alive()?;
         ceiling.take(bytes, "pinned memory", "max_pinned_bytes, NORN_MAX_PINNED")?;
         let mut address = core::ptr::null_mut();
         let obtained = self.enter().and_then(|_entered| {
-            // SAFETY: writes the address of a block of `bytes` bytes, which is then filled.
+            // SAFETY: writes the address of a block of `bytes` bytes.
             unsafe {
                 self.driver
-                    .host_alloc(&mut address, bytes as usize, PORTABLE)?;
-                address.cast::<u8>().write_bytes(0, bytes as usize);
+                    .host_alloc(&mut address, bytes as usize, PORTABLE)
             }
-            Ok(())
         });
         if let Err(refused) = obtained {
             ceiling.give(bytes);
             return Err(Error::from(refused));
         }
-        Ok(Box::new(PinnedBlock {
+        Ok(PinnedBlock {
             device: self.clone(),
             ceiling: ceiling.clone(),
             address,
             bytes,
-        }))
+        })
+    }
+}
+
+impl PinnedBlock {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A device may use it for ever, and nobody can tell.
+    pub(crate) fn is_kept_for_ever(&self) -> bool {
+        self.ceiling.keeps()
     }
 }
 
@@ -290,10 +335,13 @@ impl Memory for PinnedBlock {
 
 impl Drop for PinnedBlock {
     fn drop(&mut self) {
-        if let Ok(_entered) = self.device.enter() {
-            // SAFETY: from `allocate_pinned`; a datum's memory is dropped after its last access has completed.
-            let _ = unsafe { self.device.driver.host_free(self.address) };
+        if self.ceiling.keeps() {
+            return;
         }
-        self.ceiling.give(self.bytes);
+        let given = self.device.enter().and_then(|_entered| {
+            // SAFETY: from `allocate_pinned`; a datum's memory is dropped after its last access has completed.
+            unsafe { self.device.driver.host_free(self.address) }
+        });
+        self.ceiling.give_if(given, self.bytes);
     }
 }

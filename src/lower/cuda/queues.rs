@@ -11,11 +11,13 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::CUstream;
 
+use super::copier::{Copiers, Job};
 use super::device::Device;
 use super::driver::{LEGACY_STREAM, Refused};
 use super::event::{Event, EventPool};
 use super::operation::{Arrived, DeviceOperation};
 use super::provider::{Handles, Lease};
+use crate::abi::status::NORN_E_DEVICE;
 use crate::order::failure::SpreadMap;
 use crate::order::token::Token;
 use crate::sync::mutant;
@@ -40,12 +42,36 @@ pub(crate) struct InFlight {
     pub(crate) node: u32,
     pub(crate) token: Token,
     pub(crate) operation: Arc<DeviceOperation>,
-    /// Recorded behind it; none in default-stream mode.
+    /// Recorded behind it; none in default-stream mode, or where the driver refused that.
     pub(crate) event: Option<Event>,
+    /// The copier that carries it out; then there is no event.
+    pub(crate) job: Option<Arc<Job>>,
     /// Its position on the stream.
     pub(crate) position: u64,
     /// It has failed already, but what it queued may still use its memory.
     pub(crate) failed: Option<Failed>,
+    /// Questions about it that the driver has refused to answer (`loss`).
+    pub(crate) refusals: u32,
+}
+
+impl InFlight {
+    /// The driver has refused to tell whether it is complete. The first refusal is its failure.
+    pub(crate) fn refuse(&mut self, refused: Refused) {
+        self.refusals += 1;
+        self.failed.get_or_insert_with(|| Failed::of_call(refused));
+    }
+}
+
+impl Failed {
+    /// A call of the driver was refused.
+    pub(crate) fn of_call(refused: Refused) -> Self {
+        Self {
+            status: NORN_E_DEVICE,
+            code: refused.code,
+            call: refused.call,
+            text: refused.text(),
+        }
+    }
 }
 
 /// Where an operation is that has an event behind it.
@@ -56,6 +82,14 @@ pub(crate) struct Flight {
     pub(crate) stream: Option<usize>,
     pub(crate) position: u64,
     pub(crate) event: Event,
+}
+
+impl Flight {
+    /// Device and stream as one number.
+    fn of_stream(&self) -> Option<u64> {
+        let stream = self.stream?;
+        Some((self.device as u64) << 32 | stream as u64)
+    }
 }
 
 /// A stream, of the pool or of the application's.
@@ -71,6 +105,8 @@ pub(crate) struct Stream {
     pub(crate) armed: u64,
     /// Handles of providers that work on it uses. Its operations follow each other, so they may share one.
     pub(crate) leases: Vec<Lease>,
+    /// What is on it does not complete as its events say, so nothing more is put behind that.
+    pub(crate) doubtful: bool,
     /// For each device and stream, the newest position that this stream has waited for.
     waited: SpreadMap<u64, u64>,
 }
@@ -87,6 +123,7 @@ impl Stream {
             issued: 0,
             armed: 0,
             leases: Vec::new(),
+            doubtful: false,
             waited: SpreadMap::default(),
         }
     }
@@ -96,16 +133,21 @@ impl Stream {
     }
 
     /// Whether the stream must be made to wait for `flight`, which is not on it: it has waited for nothing as new
-    /// there. From now on it has.
-    pub(crate) fn must_wait_for(&mut self, flight: &Flight) -> bool {
-        let Some(stream) = flight.stream else {
-            return true;
-        };
-        let key = (flight.device as u64) << 32 | stream as u64;
-        let newest = self.waited.entry(key).or_default();
-        let must = *newest < flight.position;
-        *newest = (*newest).max(flight.position);
-        must
+    /// there.
+    pub(crate) fn must_wait_for(&self, flight: &Flight) -> bool {
+        flight.of_stream().is_none_or(|key| {
+            self.waited
+                .get(&key)
+                .is_none_or(|newest| *newest < flight.position)
+        })
+    }
+
+    /// The stream waits for `flight` now.
+    pub(crate) fn has_waited_for(&mut self, flight: &Flight) {
+        if let Some(key) = flight.of_stream() {
+            let newest = self.waited.entry(key).or_default();
+            *newest = (*newest).max(flight.position);
+        }
     }
 }
 
@@ -147,12 +189,16 @@ pub(crate) struct DeviceQueues {
     pub(crate) handles: Handles,
     /// Completions of the application's own work, each behind an event of its own.
     pub(crate) loose: Vec<InFlight>,
+    /// Threads for copies of pageable memory.
+    pub(crate) copiers: Copiers,
     waiting: BinaryHeap<Waiting>,
     /// Operations for streams of the application's, which need not wait for one.
     pinned: VecDeque<Arrived>,
     arrivals: u64,
     /// Operations on streams, and loose ones.
     pub(crate) under_way: usize,
+    /// Looks in a row in which its context could not be made current.
+    pub(crate) shut_out: u32,
 }
 
 /// How streams are used.
@@ -178,10 +224,12 @@ impl DeviceQueues {
             events: EventPool::default(),
             handles: Handles::default(),
             loose: Vec::new(),
+            copiers: Copiers::default(),
             waiting: BinaryHeap::new(),
             pinned: VecDeque::new(),
             arrivals: 0,
             under_way: 0,
+            shut_out: 0,
         };
         let count = match discipline {
             Discipline::Leased => device.streams,
@@ -216,6 +264,7 @@ impl DeviceQueues {
     pub(crate) fn give_back(&mut self, stream: usize) {
         let leases = core::mem::take(&mut self.streams[stream].leases);
         self.handles.give_back(leases);
+        self.streams[stream].doubtful = false;
         if !self.streams[stream].foreign {
             self.idle.push(stream);
         } else if self.streams[stream].raw as usize != LEGACY_STREAM {
@@ -264,7 +313,7 @@ impl DeviceQueues {
     pub(crate) fn is_behind(&self, flight: &Flight) -> Option<usize> {
         let stream = flight.stream?;
         let entry = &self.streams[stream];
-        let newest = entry.issued == flight.position && !entry.foreign;
+        let newest = entry.issued == flight.position && !entry.foreign && !entry.doubtful;
         (newest && entry.in_flight.len() < DEEPEST).then_some(stream)
     }
 
@@ -273,6 +322,11 @@ impl DeviceQueues {
         let entry = &mut self.streams[stream];
         entry.issued += 1;
         in_flight.position = entry.issued;
+        if in_flight.job.is_some() {
+            // The copier rings, and no other operation may come onto its stream.
+            entry.armed = entry.issued;
+            entry.doubtful = true;
+        }
         if entry.in_flight.is_empty() {
             self.busy.push(stream);
         }
@@ -288,13 +342,22 @@ impl DeviceQueues {
         let oldest = self.streams[stream].in_flight.pop_front()?;
         self.under_way -= 1;
         if let Some(event) = oldest.event {
-            self.events.give(event);
+            self.take_back(event, oldest.refusals == 0);
         }
         if self.streams[stream].in_flight.is_empty() {
             self.busy.retain(|busy| *busy != stream);
             self.give_back(stream);
         }
         Some(oldest)
+    }
+
+    /// An event whose recording has ended. `sound`: the driver has never refused to ask it.
+    pub(crate) fn take_back(&mut self, event: Event, sound: bool) {
+        if sound {
+            self.events.give(event);
+        } else {
+            self.events.discard(self.device.driver, event);
+        }
     }
 
     /// An operation has arrived: it waits until a stream is idle, if it needs one of the pool.
@@ -323,12 +386,12 @@ impl DeviceQueues {
         !self.waiting.is_empty() || !self.pinned.is_empty()
     }
 
-    /// Takes everything out, after a fault of the device: what was on streams, and what waits for one.
+    /// Takes everything out when the device is given up: what was on streams, and what waits for one. Streams and events
+    /// go to nobody: nothing is put on the device any more.
     pub(crate) fn take_all(&mut self) -> (Vec<InFlight>, Vec<Arrived>) {
         let mut in_flight = Vec::new();
         for stream in core::mem::take(&mut self.busy) {
             in_flight.extend(self.streams[stream].in_flight.drain(..));
-            self.give_back(stream);
         }
         in_flight.append(&mut self.loose);
         self.under_way = 0;

@@ -96,7 +96,7 @@ impl World {
     /// Frees what MPI holds. Nothing is under way any more but the control receive, or MPI ends anyway.
     pub(crate) fn give_back_to_mpi(&self, runtime: &Runtime, engine: &mut Engine) {
         engine.stop_listening();
-        let mut finished = Vec::new();
+        let mut finished = Finished::new();
         while engine.is_listening() {
             engine.test(self, runtime, &mut finished);
             std::thread::yield_now();
@@ -202,6 +202,9 @@ impl Engine {
         }
         self.balance_failed(&record, finished);
         self.forget_queries();
+        for exchange in self.forget_kept() {
+            super::balance::finish(exchange, How::Remote(record.clone()), finished);
+        }
         for exchange in self.verify.forget() {
             super::balance::finish(exchange, How::Remote(record.clone()), finished);
         }

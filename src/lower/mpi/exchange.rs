@@ -12,13 +12,14 @@
 //! inbox; the next pass acts on it. "The pass" is whoever holds the engine's lock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::control::Wire;
 use super::world::{Note, World};
 use crate::abi::datatype::norn_type;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_TAGS, norn_status};
 use crate::lower::slice::Layout;
+use crate::order::memory::Memory;
 use crate::order::operation::Operation;
 use crate::order::token::Token;
 
@@ -52,6 +53,18 @@ pub(crate) struct Message {
     pub(crate) number: u64,
     pub(crate) layout: Layout,
     pub(crate) datatype: norn_type,
+    #[allow(dead_code)] // held, not read
+    pub(crate) staging: Staging,
+}
+
+/// Host memory of the device's lowering that a message goes through, kept until MPI has done with it.
+#[derive(Clone, Default)]
+pub(crate) struct Staging(#[allow(dead_code)] pub(crate) Option<Arc<dyn Memory>>); // held, not read
+
+impl core::fmt::Debug for Staging {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(if self.0.is_some() { "staged" } else { "direct" })
+    }
 }
 
 pub(crate) enum What {
@@ -74,6 +87,8 @@ pub(crate) struct Exchange {
     /// Why it is owed: number of the cause.
     cause: AtomicU32,
     stage: AtomicU8,
+    /// It is the first of its line. Set under the lock of the lines, once.
+    first: AtomicBool,
 }
 
 impl Exchange {
@@ -87,6 +102,7 @@ impl Exchange {
             node: AtomicU32::new(0),
             cause: AtomicU32::new(0),
             stage: AtomicU8::new(stage::DECLARED),
+            first: AtomicBool::new(false),
         })
     }
 
@@ -109,6 +125,15 @@ impl Exchange {
 
     pub(crate) fn set_stage(&self, stage: u8) {
         self.stage.store(stage, Ordering::Release);
+    }
+
+    /// Whether it may be posted once it is ready.
+    pub(crate) fn is_first(&self) -> bool {
+        self.first.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_first(&self) {
+        self.first.store(true, Ordering::Release);
     }
 
     pub(crate) fn token(&self) -> Token {

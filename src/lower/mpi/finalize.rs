@@ -53,7 +53,7 @@ impl World {
             self.mpi_gone.store(true, Ordering::SeqCst);
             return;
         };
-        let mut finished = Vec::new();
+        let mut finished = Finished::new();
         {
             let mut engine = self.engine.lock();
             if self.life.load(Ordering::SeqCst) == life::OVER || !self.has_mpi() {
@@ -109,15 +109,13 @@ impl World {
         }
     }
 
-    /// MPI is gone, and so is everything that was under way.
+    /// MPI is gone, and so is everything that was under way. Returns as `take_notes`.
     pub(crate) fn outlive_mpi(
         &self,
         runtime: &Runtime,
         engine: &mut Engine,
         finished: &mut Finished,
-    ) -> bool {
-        let notes = core::mem::take(&mut *self.inbox.lock());
-        let taken = notes.len();
+    ) -> usize {
         if engine.failed.is_none() {
             // Without a word before: an MPI that does not call the hook.
             let record = self.too_early();
@@ -128,13 +126,10 @@ impl World {
             engine.forsaken = true;
             engine.forsake(finished);
         }
-        for note in notes {
-            engine.take_note(self, runtime, note, finished);
-        }
+        let taken = self.take_notes(runtime, engine, finished);
         engine.post_ready(self, runtime, finished);
         self.settled.store(true, Ordering::SeqCst);
-        self.notes.fetch_sub(taken, Ordering::SeqCst);
-        taken != 0
+        taken
     }
 }
 

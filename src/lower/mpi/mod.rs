@@ -8,6 +8,7 @@
 //! | `attach`, `ending`, `worlds` | a world's first and last steps; handles |
 //! | `world` | the lowering: who may do what, and passes |
 //! | `declare`, `exchange` | from a call to an operation of the graph |
+//! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
 //! | `control`, `told` | what ranks tell each other beside the data, and how |
@@ -39,6 +40,7 @@ mod loaded;
 mod post;
 mod quit;
 mod rest;
+pub(crate) mod stage;
 /// cbindgen:ignore
 pub mod table;
 mod told;

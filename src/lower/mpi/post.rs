@@ -57,6 +57,10 @@ impl Engine {
             finish(How::Propagated(cause));
             return;
         }
+        if self.waits_for_kept(message, Some(exchange)) {
+            exchange.set_stage(stage::POSTED);
+            return;
+        }
         match self.post_message(world, exchange, message) {
             Ok(()) => exchange.set_stage(stage::POSTED),
             Err(failed) => {
@@ -180,6 +184,13 @@ impl Engine {
                     continue;
                 }
             };
+            let wire = Wire {
+                lane: index as u32,
+                tag: message.tag,
+            };
+            if !self.begin_keeping(message.source, wire) {
+                continue;
+            }
             let mut memory = vec![0u8; usize::try_from(message.bytes).unwrap_or(0)];
             let what = Elements {
                 address: memory.as_mut_ptr() as usize,
@@ -193,10 +204,6 @@ impl Engine {
             };
             // SAFETY: the memory is on the heap and kept in the flight until the request is over.
             if let Ok(slot) = unsafe { self.requests.receive(what, from) } {
-                let wire = Wire {
-                    lane: index as u32,
-                    tag: message.tag,
-                };
                 let peer = message.source;
                 self.enter(slot, Flight::Sunk { peer, wire, memory });
                 found = true;

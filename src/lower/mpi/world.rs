@@ -11,8 +11,10 @@
 //!
 //! # Whether a pass is wanted
 //!
-//! `notes` counts notes in the inbox, `busy` is what the engine had left after its last pass. A note is counted before
-//! the duty is offered, and `busy` is written under the engine's lock, so a want is never lost.
+//! `notes` counts notes in the inbox and those that a pass acts on, `busy` is what the engine had left after its last pass, or
+//! that somebody has stirred. A note is counted before the duty is offered. A pass clears `busy` before it looks at anything
+//! and sets it again at its end where something is left, so a stir during a pass is not lost either. While it is clear in
+//! between, the thread on duty is inside the pass, and it looks again before it gives the duty back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -93,12 +95,14 @@ pub(crate) struct World {
     opener_is_main: bool,
     pub(crate) facts: Facts,
     pub(crate) lines: Lines,
+    /// The log was told that device memory is staged.
+    pub(crate) stages: AtomicBool,
     pub(crate) engine: Mutex<Engine>,
     control: i32,
     /// Thread inside a pass, as `thread_number` has it; 0 for none.
     inside: AtomicU64,
-    pub(crate) inbox: Mutex<Vec<Note>>,
-    pub(crate) notes: AtomicUsize,
+    inbox: Mutex<Vec<Note>>,
+    notes: AtomicUsize,
     pub(crate) busy: AtomicUsize,
     /// Exchanges that have not ended.
     live: AtomicUsize,
@@ -177,13 +181,14 @@ impl World {
             live: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             unposted: AtomicUsize::new(0),
-            held: Mutex::new(Vec::new()),
+            held: Mutex::new(Finished::new()),
             life: AtomicU8::new(life::OPEN),
             mpi_gone: AtomicBool::new(false),
             activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),
             quits: AtomicBool::new(false),
+            stages: AtomicBool::new(false),
             detaching: Mutex::new(()),
             complaints: AtomicU32::new(0),
             made: Instant::now(),
@@ -375,7 +380,7 @@ impl World {
             return;
         }
         if let Some(_duty) = runtime.take_duty() {
-            let mut finished = Vec::new();
+            let mut finished = Finished::new();
             self.run_engine(runtime, false, &mut finished);
             self.deliver(runtime, finished);
         }
@@ -392,19 +397,22 @@ impl World {
             self.busy.store(0, Ordering::SeqCst);
             return false;
         }
-        let previous = self.inside.swap(thread_number(), Ordering::Relaxed);
+        // Written under the engine's lock only.
+        let previous = self.inside.load(Ordering::Relaxed);
+        self.inside.store(thread_number(), Ordering::Relaxed);
+        // From here on whoever stirs is heard by the next pass, if this one does not.
+        if self.busy.load(Ordering::SeqCst) != 0 {
+            self.busy.swap(0, Ordering::SeqCst);
+        }
         if self.only.is_some() {
             let now = self.made.elapsed().as_nanos() as u64;
             self.last_pass.store(now, Ordering::Relaxed);
         }
         let mut went_on = false;
+        let taken;
         if self.has_mpi() {
-            let notes = core::mem::take(&mut *self.inbox.lock());
-            went_on |= !notes.is_empty();
-            let taken = notes.len();
-            for note in notes {
-                engine.take_note(self, runtime, note, finished);
-            }
+            taken = self.take_notes(runtime, &mut engine, finished);
+            went_on |= taken != 0;
             went_on |= engine.post_ready(self, runtime, finished);
             if tests {
                 went_on |= engine.test(self, runtime, finished);
@@ -419,17 +427,44 @@ impl World {
                 engine.join_all(self);
                 self.settle(&mut engine);
             }
-            self.notes.fetch_sub(taken, Ordering::SeqCst);
         } else {
-            went_on |= self.outlive_mpi(runtime, &mut engine, finished);
+            taken = self.outlive_mpi(runtime, &mut engine, finished);
+            went_on |= taken != 0;
         }
-        self.unposted
-            .store(usize::from(engine.has_ready()), Ordering::SeqCst);
+        let unposted = usize::from(engine.has_ready());
+        if self.unposted.load(Ordering::Relaxed) != unposted {
+            self.unposted.store(unposted, Ordering::SeqCst);
+        }
         self.in_flight.store(engine.in_flight(), Ordering::Relaxed);
-        self.busy
-            .store(usize::from(engine.is_busy()), Ordering::SeqCst);
+        if engine.is_busy() {
+            self.busy.store(1, Ordering::SeqCst);
+        }
+        // Last: what they have left behind can be seen by now.
+        if taken != 0 {
+            self.notes.fetch_sub(taken, Ordering::SeqCst);
+        }
         self.inside.store(previous, Ordering::Relaxed);
         went_on
+    }
+
+    /// Acts on what has been noted. Returns how many notes that were; they count until the pass is over.
+    pub(crate) fn take_notes(
+        &self,
+        runtime: &Runtime,
+        engine: &mut Engine,
+        finished: &mut Finished,
+    ) -> usize {
+        if self.notes.load(Ordering::SeqCst) == 0 {
+            return 0;
+        }
+        let mut notes = core::mem::take(&mut engine.notes);
+        core::mem::swap(&mut *self.inbox.lock(), &mut notes);
+        let taken = notes.len();
+        for note in notes.drain(..) {
+            engine.take_note(self, runtime, note, finished);
+        }
+        engine.notes = notes;
+        taken
     }
 
     /// Completes tokens. In one-thread modes everything that can be posted is posted first; then, when nothing is
@@ -512,6 +547,7 @@ impl World {
                 operation: record.operation.into(),
                 text: record.text.into(),
                 worker: record.worker,
+                device: -1,
                 looked_at: Default::default(),
                 doomed_a_task: Default::default(),
             })
@@ -524,7 +560,7 @@ impl World {
 
 impl Lowering for World {
     fn pass(&self, runtime: &Runtime) -> bool {
-        let mut finished = Vec::new();
+        let mut finished = Finished::new();
         let mut went_on = self.run_engine(runtime, true, &mut finished);
         went_on |= self.deliver(runtime, finished);
         if runtime.one_thread && self.holds_ends() {

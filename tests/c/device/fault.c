@@ -29,7 +29,7 @@ int main(void) {
     CHECK_STATUS(norn_await(d.rt, behind, FOREVER), NORN_E_PROPAGATED);
     norn_error_info record = NORN_ERROR_INFO_INIT;
     CHECK_OK(norn_error(d.rt, behind, &record));
-    CHECK(record.cause_status == NORN_E_DEVICE);
+    CHECK(record.cause_status == NORN_E_DEVICE && record.device == d.place.index);
     CHECK(strstr(record.text, "ILLEGAL_ADDRESS") != NULL);
     /* What comes later fails too, on other data as well. */
     norn_token late = device_mix(&d, mix, y, COUNT, 3);

@@ -17,6 +17,7 @@ static void every_call(void) {
     norn_group group = {1};
     norn_place place = {NORN_PLACE_DEVICE, 0};
     norn_module module = {1};
+    norn_world *world = NULL;
     norn_task task = NORN_TASK_INIT;
     NONE("norn_self_get", norn_self_get(self, NULL));
     NONE("norn_self_release", norn_self_release(self, data));
@@ -43,6 +44,22 @@ static void every_call(void) {
     NONE("norn_module_load", norn_module_load(rt, place, NULL, 0, NULL, NULL));
     NONE("norn_kernel_get", norn_kernel_get(rt, module, NULL, NULL));
     NONE("norn_launch", norn_launch(rt, NULL, NULL, NULL));
+    NONE("norn_world_attach_f", norn_world_attach_f(rt, 0, NULL, &world));
+    NONE("norn_world_get", norn_world_get(world, NULL));
+    NONE("norn_world_lane", norn_world_lane(world, &world));
+    NONE("norn_world_flush", norn_world_flush(world, 0));
+    NONE("norn_world_fail", norn_world_fail(world, 1, NULL));
+    NONE("norn_world_detach", norn_world_detach(world, 0));
+    NONE("norn_send", norn_send(world, NULL, 0, 1, NULL, &token));
+    NONE("norn_recv", norn_recv(world, NULL, 0, 1, NULL, &token));
+    NONE("norn_barrier", norn_barrier(world, NULL, &token));
+    NONE("norn_bcast", norn_bcast(world, NULL, 0, NULL, &token));
+    NONE("norn_reduce", norn_reduce(world, NULL, NULL, NORN_SUM, 0, NULL, &token));
+    NONE("norn_allreduce", norn_allreduce(world, NULL, NULL, NORN_SUM, NULL, &token));
+    NONE("norn_gather", norn_gather(world, NULL, NULL, NULL, 0, NULL, &token));
+    NONE("norn_allgather", norn_allgather(world, NULL, NULL, NULL, NULL, &token));
+    NONE("norn_scatter", norn_scatter(world, NULL, NULL, NULL, 0, NULL, &token));
+    NONE("norn_alltoall", norn_alltoall(world, NULL, NULL, NULL, NULL, NULL, &token));
     NONE("norn_group_open", norn_group_open(rt, NULL, group, NULL, NULL));
     NONE("norn_group_close", norn_group_close(rt, group));
     NONE("norn_version", norn_version(NULL, NULL, NULL));
@@ -73,7 +90,7 @@ static void every_call(void) {
     NONE("norn_error", norn_error(rt, token, NULL));
     NONE("norn_on_complete", norn_on_complete(rt, token, NULL, NULL));
     NONE("norn_eventfd", norn_eventfd(rt, token, NULL));
-    EXPECT(rt == NULL && token.id == 1);
+    EXPECT(rt == NULL && world == NULL && token.id == 1);
     /* Those that return no status. */
     EXPECT(norn_self_fail(self, 7, "pivot is zero") == 7);
     EXPECT(strcmp(norn_status_name(NORN_OK), "NORN_OK") == 0);
