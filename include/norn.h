@@ -1503,6 +1503,11 @@ norn_status norn_world_lane(struct norn_world *world,
 // `how_or_null`: name, accesses, after, priority, flags, group and as are read. A datum in `from` is read. `from` is read during
 // the call; what it describes must stay until the token completes, which is when MPI is done with it.
 //
+// Device memory is sent by MPI itself where it can (`norn_world_info.device_aware`), else through pinned host memory, by a copy
+// that norn makes: then what is described is read when the copy's predecessors are done, the memory counts against
+// `norn_config.max_pinned_bytes` (`NORN_E_RESOURCE`), and of `how`, `as` and `NORN_HELD` are `NORN_E_STATE`: what would be
+// added to such a token comes too late for the copy. Rows and planes are packed; types of MPI's are `NORN_E_UNSUPPORTED`.
+//
 // The other rank always gets its message: if a predecessor fails or the token is cancelled, its receive fails as
 // propagated, with the record of the first cause.
 // Errors: `NORN_E_INVALID` (the text names the argument), `NORN_E_ORDER` (another thread declares an ordered edge of
@@ -1522,7 +1527,8 @@ norn_status norn_send(struct norn_world *world,
 // Declares the receiving end of an edge between ranks; see `norn_send`. A datum in `to` is overwritten if all of it is
 // covered, else read and written. The receive is posted as soon as its predecessors are done. If one of them fails, the
 // message is still received, into memory of norn's, and the token fails. When rank `peer` has closed or detached and sent
-// nothing for it, the token fails with `NORN_E_CLOSED`.
+// nothing for it, the token fails with `NORN_E_CLOSED`. For device memory that MPI does not take the token is that of the copy
+// to the device; `as` and `NORN_HELD` are as usual, and the receive is posted at once.
 //
 // # Safety
 // As `norn_send`.

@@ -11,6 +11,7 @@ use super::types::*;
 use crate::error::{Error, Result};
 use crate::lower::mpi::attach;
 use crate::lower::mpi::declare::{Call, Manner};
+use crate::lower::mpi::stage::Envelope;
 use crate::lower::mpi::table::{
     NORN_MPI_ALLGATHER, NORN_MPI_ALLREDUCE, NORN_MPI_ALLTOALL, NORN_MPI_BARRIER, NORN_MPI_BCAST,
     NORN_MPI_GATHER, NORN_MPI_REDUCE, NORN_MPI_SCATTER,
@@ -215,7 +216,8 @@ unsafe fn message(
     let declared = unsafe {
         with_manner(how, |manner| {
             let world = &entry.world;
-            world.declare_message(runtime, send, memory, peer, key, manner)
+            let envelope = Envelope { send, peer, key };
+            world.declare_message(runtime, memory, &envelope, manner)
         })
     }?;
     if !token.is_null() {
@@ -232,6 +234,11 @@ unsafe fn message(
 /// Both sides give the same number of bytes; a difference is `NORN_E_MISMATCH` of the receiver's token.
 /// `how_or_null`: name, accesses, after, priority, flags, group and as are read. A datum in `from` is read. `from` is read during
 /// the call; what it describes must stay until the token completes, which is when MPI is done with it.
+///
+/// Device memory is sent by MPI itself where it can (`norn_world_info.device_aware`), else through pinned host memory, by a copy
+/// that norn makes: then what is described is read when the copy's predecessors are done, the memory counts against
+/// `norn_config.max_pinned_bytes` (`NORN_E_RESOURCE`), and of `how`, `as` and `NORN_HELD` are `NORN_E_STATE`: what would be
+/// added to such a token comes too late for the copy. Rows and planes are packed; types of MPI's are `NORN_E_UNSUPPORTED`.
 ///
 /// The other rank always gets its message: if a predecessor fails or the token is cancelled, its receive fails as
 /// propagated, with the record of the first cause.
@@ -269,7 +276,8 @@ pub unsafe extern "C" fn norn_send(
 /// Declares the receiving end of an edge between ranks; see `norn_send`. A datum in `to` is overwritten if all of it is
 /// covered, else read and written. The receive is posted as soon as its predecessors are done. If one of them fails, the
 /// message is still received, into memory of norn's, and the token fails. When rank `peer` has closed or detached and sent
-/// nothing for it, the token fails with `NORN_E_CLOSED`.
+/// nothing for it, the token fails with `NORN_E_CLOSED`. For device memory that MPI does not take the token is that of the copy
+/// to the device; `as` and `NORN_HELD` are as usual, and the receive is posted at once.
 ///
 /// # Safety
 /// As `norn_send`.

@@ -40,6 +40,7 @@ use crate::sync::{Mutex, RwLock};
 
 use super::idle::Budget;
 use super::runtime::Runtime;
+use crate::abi::slice::norn_slice;
 use crate::abi::status::NORN_E_UNSUPPORTED;
 use crate::abi::types::{norn_access, norn_data_desc, norn_place, norn_task, norn_token};
 use crate::error::{Error, Result};
@@ -116,6 +117,29 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
+    /// The place of its device whose memory holds an address. None: it knows of none.
+    fn place_of_address(&self, _address: usize) -> Option<norn_place> {
+        None
+    }
+
+    /// Host memory through which `bytes` bytes go between a device of its and somebody who takes no device memory. None: the
+    /// place is none of its devices.
+    fn staging(&self, _place: norn_place, _bytes: u64) -> Option<Result<Arc<dyn Memory>>> {
+        None
+    }
+
+    /// The copy of a slice of its devices' memory to `staging`, or from there (`up`), as one run of bytes. It keeps that
+    /// memory until it has ended. None: the slice is on none of its devices.
+    fn copy_staged(
+        &self,
+        _runtime: &Runtime,
+        _slice: &norn_slice,
+        _staging: Arc<dyn Memory>,
+        _up: bool,
+    ) -> Option<Result<StagedCopy>> {
+        None
+    }
+
     /// The operation that a task with an `enqueue` body is. None: it has no streams.
     fn operation_of_task(&self, _task: &norn_task) -> Option<Result<Arc<dyn Operation>>> {
         None
@@ -128,6 +152,12 @@ pub(crate) trait Lowering: Any + Send + Sync {
 
     /// The runtime closes: every operation has ended, the data are gone, and no pass is made any more.
     fn close(&self) {}
+}
+
+/// An operation that copies, and the access that it makes.
+pub(crate) struct StagedCopy {
+    pub(crate) operation: Arc<dyn Operation>,
+    pub(crate) access: Option<norn_access>,
 }
 
 /// Work goes on outside of the graph while this lives, so that nobody takes the runtime for stuck.
@@ -368,6 +398,13 @@ impl Runtime {
         list.iter()
             .find_map(|lowering| question(&**lowering))
             .unwrap_or_else(|| Err(Error::new(NORN_E_UNSUPPORTED, nobody)))
+    }
+
+    /// The place of the device whose memory holds an address, if a device is open and it is one's.
+    pub(crate) fn place_of_address(&self, address: usize) -> Option<norn_place> {
+        let list = self.lowerings.list.read();
+        list.iter()
+            .find_map(|lowering| lowering.place_of_address(address))
     }
 
     /// Lets all lowerings end; see `Lowering::close`.

@@ -58,7 +58,7 @@ pub(crate) mod serial;
 pub(crate) mod sleep;
 pub(crate) mod slice;
 pub(crate) mod stuck;
-mod thread;
+pub(crate) mod thread;
 pub(crate) mod threads;
 mod topology;
 pub(crate) mod turns;

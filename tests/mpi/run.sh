@@ -236,6 +236,15 @@ large_compile() { # MPI FAMILY
     # shellcheck disable=SC2086 # a list of flags
     compile "$1" "$2" "large_$1" "$here/large.c" $norn
 }
+# On the stand-in driver, where check.sh has built it.
+standin=$build/check/standin/lib
+device_edges() { # MPI FAMILY RANKS
+    # shellcheck disable=SC2086 # a list of flags
+    compile "$1" "$2" "device_edges_$1" "$here/device_edges.c" $norn
+    LD_LIBRARY_PATH=$standin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} mpirun "$1" "$3" "./device_edges_$1" \
+        "$top/tests/cuda/kernels.ptx" >device_edges.log 2>&1 || { cat device_edges.log; return 1; }
+    grep -q "^device edges: right on $3 ranks$" device_edges.log
+}
 edges() { # MPI RANKS LEVEL
     mpirun "$1" "$2" "./edges_$1" "$3" >edges.log 2>&1 || { cat edges.log; return 1; }
     cat edges.log
@@ -322,6 +331,9 @@ while read -r name family; do
     for level in 0 1 2 3; do check "$name: edges between 2 ranks, thread level $level" edges "$name" 2 $level; done
     check "$name: edges within one rank" edges "$name" 1 3
     check "$name: edges between 4 ranks" edges "$name" 4 3
+    if [ -d "$standin" ]; then
+        check "$name: edges from device memory, staged" device_edges "$name" "$family" 2
+    fi
     if [ -x "$mpis/$name/mpifort" ]; then check "$name: edges from Fortran" in_fortran "$name"; fi
     if [ -n "${FULL:-}" ]; then
         check "$name: the large edges compile" large_compile "$name" "$family"
@@ -331,7 +343,9 @@ while read -r name family; do
         *) check "$name: a broadcast over 2 GiB" mpirun "$name" 2 "./large_$name" broadcast ;;
         esac
     fi
-    check "$name: MPI_Finalize too early" mpirun "$name" 2 "./finalized_$name"
+    for when in idle pending busy; do
+        check "$name: MPI_Finalize too early, $when" mpirun "$name" 2 "./finalized_$name" $when
+    done
 done <list
 
 echo "mpi: $passed passed, $failed failed"

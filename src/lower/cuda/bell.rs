@@ -28,7 +28,7 @@ impl Bell {
         })
     }
 
-    /// Argument of one host function, to be given to `ring`.
+    /// Argument of one host function, to be given to `ring_from_device`.
     pub(crate) fn argument(self: &Arc<Self>) -> *mut c_void {
         Arc::into_raw(self.clone()).cast_mut().cast()
     }
@@ -43,6 +43,14 @@ impl Bell {
         self.rung.store(false, Ordering::SeqCst);
     }
 
+    /// Something has come that a pass will find.
+    pub(crate) fn ring(&self) {
+        self.rung.store(true, Ordering::SeqCst);
+        if let Some(runtime) = *self.runtime.lock() {
+            runtime.offer_duty();
+        }
+    }
+
     /// No more offers: the runtime closes.
     pub(crate) fn unhang(&self) {
         *self.runtime.lock() = None;
@@ -53,19 +61,16 @@ impl Bell {
 ///
 /// # Safety
 /// `argument` is one of `Bell::argument`, and is given once.
-pub(crate) unsafe extern "C" fn ring(argument: *mut c_void) {
+pub(crate) unsafe extern "C" fn ring_from_device(argument: *mut c_void) {
     // SAFETY: from `argument`, which the caller promises.
     let bell: Arc<Bell> = unsafe { Arc::from_raw(argument.cast()) };
-    bell.rung.store(true, Ordering::SeqCst);
     if mutant!("callback_calls_driver")
         && let Ok(driver) = super::driver::Driver::get()
     {
         // SAFETY: it is not, here; that is the defect.
         let _ = unsafe { driver.stream_query(super::driver::LEGACY_STREAM as *mut _) };
     }
-    if let Some(runtime) = *bell.runtime.lock() {
-        runtime.offer_duty();
-    }
+    bell.ring();
 }
 
 /// Takes an argument back that no host function was given.

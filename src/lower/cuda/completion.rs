@@ -108,6 +108,17 @@ impl Cuda {
         let Some(oldest) = stream.in_flight.front_mut() else {
             return Ok(Answer::NotYet);
         };
+        if let Some(job) = &oldest.job {
+            let Some(done) = job.answer() else {
+                return Ok(Answer::NotYet);
+            };
+            oldest.job = None;
+            match done {
+                Ok(()) => return Ok(Answer::All),
+                Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
+                Err(refused) => oldest.refuse(refused),
+            }
+        }
         if let Some(event) = oldest.event {
             // SAFETY: an event recorded on a stream of this device.
             match unsafe { self.driver.event_query(event.0) } {
@@ -217,6 +228,10 @@ impl Cuda {
         }
         self.count
             .fetch_sub(in_flight.len() + waiting.len(), Ordering::SeqCst);
+        // The driver has let go of pageable memory when its copier has the answer, which a fault brings at once.
+        for job in in_flight.iter().filter_map(|done| done.job.as_ref()) {
+            job.wait();
+        }
         for arrived in &waiting {
             self.discard_recorded(guard, index, arrived);
         }
@@ -277,8 +292,11 @@ impl Cuda {
                 let argument = self.bell.argument();
                 // SAFETY: the function takes its argument over, once; the stream is one of this device.
                 let armed = unsafe {
-                    self.driver
-                        .launch_host_function(stream.raw(), Some(bell::ring), argument)
+                    self.driver.launch_host_function(
+                        stream.raw(),
+                        Some(bell::ring_from_device),
+                        argument,
+                    )
                 };
                 match armed {
                     Ok(()) => stream.armed = stream.issued,

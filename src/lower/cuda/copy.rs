@@ -7,6 +7,7 @@ use core::ffi::c_void;
 
 use cudarc::driver::sys::{CUDA_MEMCPY2D, CUcontext, CUmemorytype, CUstream};
 
+use super::copier::Direction;
 use super::driver::{Done, Driver};
 use crate::abi::status::NORN_E_INVALID;
 use crate::error::{Error, Result};
@@ -30,6 +31,8 @@ pub(crate) struct CopyPlan {
     to_plane: u64,
     /// Contexts of the two sides, where they are different devices.
     peers: Option<Peers>,
+    /// Which way pageable memory is moved, if it is.
+    pageable: Option<Direction>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +72,11 @@ impl CopyPlan {
             from_plane: from.plane_stride,
             to_plane: to.plane_stride,
             peers: None,
+            pageable: if to.is_pageable() {
+                Some(Direction::Down)
+            } else {
+                from.is_pageable().then_some(Direction::Up)
+            },
         };
         if whole_from && whole_to {
             plan.width = from.bytes();
@@ -98,6 +106,16 @@ impl CopyPlan {
             to: to as usize,
         });
         self
+    }
+
+    /// Which way pageable memory is moved, if it is.
+    pub(crate) fn pageable(&self) -> Option<Direction> {
+        self.pageable
+    }
+
+    /// Bytes in all.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.width * self.rows * self.planes
     }
 
     /// Queues the copy.

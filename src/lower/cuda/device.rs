@@ -314,6 +314,24 @@ impl Device {
         }
     }
 
+    /// The ordinal of the device whose memory holds an address; None: it is no memory of a device.
+    pub(crate) fn ordinal_of(&self, address: u64) -> Option<i32> {
+        let (mut kind, mut ordinal) = (0u32, -1);
+        let _entered = self.enter().ok()?;
+        // SAFETY: both attributes are integers. Memory that the driver does not know is refused, or of kind 0.
+        unsafe {
+            let kind = (&raw mut kind).cast();
+            self.driver
+                .pointer_get_attribute(kind, POINTER_MEMORY_TYPE, address)
+                .ok()?;
+            let ordinal = (&raw mut ordinal).cast();
+            self.driver
+                .pointer_get_attribute(ordinal, POINTER_DEVICE_ORDINAL, address)
+                .ok()?;
+        }
+        (kind == MEMORY_OF_DEVICE).then_some(ordinal)
+    }
+
     /// Makes its context current on this thread.
     pub(crate) fn enter(&self) -> core::result::Result<Entered, Refused> {
         self.context.enter(self.driver)

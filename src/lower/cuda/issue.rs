@@ -1,10 +1,12 @@
 //! The first half of a pass: operations that have arrived are put on streams.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use parking_lot::MutexGuard;
 
+use super::copier::Job;
 use super::driver::{Done, Refused};
 use super::event::Event;
 use super::loss::Loss;
@@ -203,12 +205,17 @@ impl Cuda {
             token,
             operation: arrived.operation,
             event: None,
+            job: None,
             position: 0,
             failed: None,
             refusals: 0,
         };
-        let (event, failed) = match put {
-            Put::Behind { event, failed } => (event, failed),
+        match put {
+            Put::Behind { event, failed } => {
+                in_flight.event = event;
+                in_flight.failed = failed;
+            }
+            Put::Given(job) => in_flight.job = Some(job),
             Put::Nothing { failed } => {
                 guard.devices[index].give_back_if_empty(stream);
                 in_flight.failed = failed;
@@ -226,13 +233,12 @@ impl Cuda {
                 return;
             }
         };
-        in_flight.event = event;
-        in_flight.failed = failed;
         in_flight.operation.set_stage(Stage::Issued);
         device.issued.fetch_add(1, Ordering::Relaxed);
-        let goes_well = in_flight.failed.is_none();
+        // Consumers on devices can wait for its event, if it has one.
+        let can_be_joined = in_flight.event.is_some() && in_flight.failed.is_none();
         self.settle_issued(runtime, guard, index, stream, in_flight);
-        if goes_well && self.discipline == Discipline::Leased {
+        if can_be_joined && self.discipline == Discipline::Leased {
             MutexGuard::unlocked(guard, || runtime.issue_operation(node));
         }
     }
@@ -337,11 +343,24 @@ impl Cuda {
                 failed: None,
             });
         }
+        if let Work::Copy(plan) = &operation.work
+            && self.discipline == Discipline::Leased
+            && operation.stream == 0
+        {
+            let queues = &mut guard.devices[index];
+            let device = &operation.device;
+            let given = queues
+                .copiers
+                .give(self.runtime, device, &self.bell, plan, raw);
+            if let Some(job) = given {
+                return Ok(Put::Given(job));
+            }
+        }
         // SAFETY: the operation's data are pinned until it completes, which the event tells; the context is current.
         let queued = unsafe {
             match &operation.work {
                 Work::Wait => return Ok(Put::Waits),
-                Work::Copy(plan) => plan.queue(driver, raw),
+                Work::Copy(plan) | Work::Staged { plan, .. } => plan.queue(driver, raw),
                 Work::Fill(plan) => plan.queue(driver, raw),
                 Work::Launch(launch) => launch.queue(driver, raw),
                 Work::Enqueue(_) | Work::Recorded(_) => Ok(()),
@@ -471,6 +490,8 @@ enum Put {
         event: Option<Event>,
         failed: Option<Failed>,
     },
+    /// A copier carries it out on the stream.
+    Given(Arc<Job>),
     /// It has failed before anything was queued.
     Nothing { failed: Option<Failed> },
     /// The stream waits for what it has noted, which is all that was wanted.

@@ -266,7 +266,7 @@ impl Drop for DeviceBlock {
 }
 
 /// Pinned host memory.
-struct PinnedBlock {
+pub(crate) struct PinnedBlock {
     device: Arc<Device>,
     ceiling: Arc<Ceiling>,
     address: *mut c_void,
@@ -285,28 +285,45 @@ impl Device {
         bytes: u64,
         ceiling: &Arc<Ceiling>,
     ) -> Result<Box<dyn Memory>> {
+        let block = self.pin(bytes, ceiling)?;
+        // SAFETY: the block is this long, and nobody else's.
+        unsafe { block.address.cast::<u8>().write_bytes(0, bytes as usize) };
+        Ok(Box::new(block))
+    }
+
+    /// As `allocate_pinned`, with whatever is in it.
+    pub(crate) fn pin(self: &Arc<Self>, bytes: u64, ceiling: &Arc<Ceiling>) -> Result<PinnedBlock> {
         self.check_alive()?;
         ceiling.take(bytes, "pinned memory", "max_pinned_bytes, NORN_MAX_PINNED")?;
         let mut address = core::ptr::null_mut();
         let obtained = self.enter().and_then(|_entered| {
-            // SAFETY: writes the address of a block of `bytes` bytes, which is then filled.
+            // SAFETY: writes the address of a block of `bytes` bytes.
             unsafe {
                 self.driver
-                    .host_alloc(&mut address, bytes as usize, PORTABLE)?;
-                address.cast::<u8>().write_bytes(0, bytes as usize);
+                    .host_alloc(&mut address, bytes as usize, PORTABLE)
             }
-            Ok(())
         });
         if let Err(refused) = obtained {
             ceiling.give(bytes);
             return Err(Error::from(refused));
         }
-        Ok(Box::new(PinnedBlock {
+        Ok(PinnedBlock {
             device: self.clone(),
             ceiling: ceiling.clone(),
             address,
             bytes,
-        }))
+        })
+    }
+}
+
+impl PinnedBlock {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A device may use it for ever, and nobody can tell.
+    pub(crate) fn is_kept_for_ever(&self) -> bool {
+        self.ceiling.keeps()
     }
 }
 

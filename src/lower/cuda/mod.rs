@@ -28,11 +28,12 @@
 //! |---|---|
 //! | `driver`, `nvrtc` | the libraries, found at run time |
 //! | `device`, `context` | an open device; its context on the calling thread |
-//! | `memory` | device and pinned memory, and the ceilings on them |
+//! | `memory`, `staging` | device and pinned memory, and the ceilings on them; pinned memory on the way to others |
 //! | `operation`, `queues`, `event` | operations, the streams they are put on, the events behind them |
 //! | `issue`, `completion`, `bell` | the two halves of a pass, and how norn is woken when it has stopped looking |
 //! | `loss` | when a device is given up |
 //! | `copy`, `kernel`, `provider` | what is queued; handles of cuBLAS and cuSOLVER |
+//! | `copier` | the threads that copies of pageable memory wait in |
 //! | `calls`, `application_stream` | the calls of the C API |
 
 pub(crate) mod application_stream;
@@ -40,6 +41,7 @@ mod bell;
 pub(crate) mod calls;
 mod completion;
 mod context;
+mod copier;
 mod copy;
 pub(crate) mod device;
 mod driver;
@@ -52,6 +54,7 @@ mod nvrtc;
 mod operation;
 mod provider;
 mod queues;
+mod staging;
 
 use core::ffi::c_void;
 use std::sync::Arc;
@@ -68,7 +71,9 @@ use self::memory::Ceiling;
 use self::operation::{Arrived, DeviceOperation, Inbox, Work};
 use self::provider::{Handles, Lease};
 use self::queues::{DeviceQueues, Discipline, Flight, InFlight};
+use self::staging::StagingPool;
 use crate::abi::device_types::norn_device_config;
+use crate::abi::slice::norn_slice;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
@@ -76,7 +81,7 @@ use crate::order::failure::SpreadMap;
 use crate::order::memory::{HostMemory, Memory};
 use crate::order::operation::Operation;
 use crate::run::config::Mode;
-use crate::run::lowerings::Lowering;
+use crate::run::lowerings::{Lowering, StagedCopy};
 use crate::run::runtime::Runtime;
 
 /// How long completions are looked for before the bell is hung up. A host function costs the stream 5 us and tells of a
@@ -98,6 +103,7 @@ pub(crate) struct Cuda {
     patience: Duration,
     devices: RwLock<Vec<Arc<Device>>>,
     pinned: Arc<Ceiling>,
+    staging_pool: Arc<StagingPool>,
     modules: RwLock<Vec<Module>>,
     kernels: RwLock<Vec<Kernel>>,
     inbox: Arc<Inbox>,
@@ -160,6 +166,7 @@ impl Cuda {
             },
             devices: RwLock::default(),
             pinned: Arc::new(Ceiling::new(settings.max_pinned_bytes)),
+            staging_pool: Arc::default(),
             modules: RwLock::default(),
             kernels: RwLock::default(),
             inbox: Arc::default(),
@@ -395,6 +402,25 @@ impl Lowering for Cuda {
         wanted.then(|| self.allocate_as_described(desc))
     }
 
+    fn place_of_address(&self, address: usize) -> Option<norn_place> {
+        self.device_of_address(address)
+    }
+
+    fn staging(&self, place: norn_place, bytes: u64) -> Option<Result<Arc<dyn Memory>>> {
+        (place.kind == NORN_PLACE_DEVICE).then(|| self.take_staging(place, bytes))
+    }
+
+    fn copy_staged(
+        &self,
+        runtime: &Runtime,
+        slice: &norn_slice,
+        staging: Arc<dyn Memory>,
+        up: bool,
+    ) -> Option<Result<StagedCopy>> {
+        (slice.place.kind == NORN_PLACE_DEVICE)
+            .then(|| self.staged_copy(runtime, slice, staging, up))
+    }
+
     fn operation_of_task(&self, task: &norn_task) -> Option<Result<Arc<dyn Operation>>> {
         let body = task.enqueue?;
         let operation = check_stream(task.stream as usize)
@@ -428,6 +454,7 @@ impl Lowering for Cuda {
             module.unload();
         }
         for mut queues in self.under_way.lock().devices.drain(..) {
+            queues.copiers.stop();
             let device = queues.device.clone();
             if !device.is_silent()
                 && let Ok(_entered) = device.enter()
@@ -435,6 +462,7 @@ impl Lowering for Cuda {
                 queues.destroy();
             }
         }
+        self.staging_pool.close();
         for device in self.devices.write().drain(..) {
             device.close();
         }

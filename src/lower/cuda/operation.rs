@@ -12,6 +12,7 @@ use super::device::Device;
 use super::event::Event;
 use super::kernel::Launch;
 use crate::order::graph::Graph;
+use crate::order::memory::Memory;
 use crate::order::operation::Operation;
 use crate::order::token::Token;
 use crate::run::enqueue::EnqueueBody;
@@ -19,6 +20,12 @@ use crate::run::enqueue::EnqueueBody;
 /// What is queued on a stream.
 pub(crate) enum Work {
     Copy(CopyPlan),
+    /// As `Copy`, from or to memory that lives as long.
+    Staged {
+        plan: CopyPlan,
+        #[allow(dead_code)] // held, not read
+        memory: Arc<dyn Memory>,
+    },
     Fill(FillPlan),
     Launch(Launch),
     /// The application queues it itself.
@@ -33,6 +40,7 @@ impl Work {
     fn name(&self) -> String {
         match self {
             Work::Copy(_) => "copy".into(),
+            Work::Staged { .. } => "copy on the way to or from another rank".into(),
             Work::Fill(_) => "fill".into(),
             Work::Launch(launch) => format!("kernel {}", launch.name),
             Work::Enqueue(_) => "enqueue body".into(),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys::CUstream;
 
+use super::copier::{Copiers, Job};
 use super::device::Device;
 use super::driver::{LEGACY_STREAM, Refused};
 use super::event::{Event, EventPool};
@@ -43,6 +44,8 @@ pub(crate) struct InFlight {
     pub(crate) operation: Arc<DeviceOperation>,
     /// Recorded behind it; none in default-stream mode, or where the driver refused that.
     pub(crate) event: Option<Event>,
+    /// The copier that carries it out; then there is no event.
+    pub(crate) job: Option<Arc<Job>>,
     /// Its position on the stream.
     pub(crate) position: u64,
     /// It has failed already, but what it queued may still use its memory.
@@ -186,6 +189,8 @@ pub(crate) struct DeviceQueues {
     pub(crate) handles: Handles,
     /// Completions of the application's own work, each behind an event of its own.
     pub(crate) loose: Vec<InFlight>,
+    /// Threads for copies of pageable memory.
+    pub(crate) copiers: Copiers,
     waiting: BinaryHeap<Waiting>,
     /// Operations for streams of the application's, which need not wait for one.
     pinned: VecDeque<Arrived>,
@@ -219,6 +224,7 @@ impl DeviceQueues {
             events: EventPool::default(),
             handles: Handles::default(),
             loose: Vec::new(),
+            copiers: Copiers::default(),
             waiting: BinaryHeap::new(),
             pinned: VecDeque::new(),
             arrivals: 0,
@@ -316,6 +322,11 @@ impl DeviceQueues {
         let entry = &mut self.streams[stream];
         entry.issued += 1;
         in_flight.position = entry.issued;
+        if in_flight.job.is_some() {
+            // The copier rings, and no other operation may come onto its stream.
+            entry.armed = entry.issued;
+            entry.doubtful = true;
+        }
         if entry.in_flight.is_empty() {
             self.busy.push(stream);
         }

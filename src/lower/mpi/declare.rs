@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::calls::{Elements, Failed};
 use super::collective::{Collective, Part};
 use super::engine::Engine;
-use super::exchange::{Exchange, Message, What};
+use super::exchange::{Exchange, Message, Staging, What};
+use super::stage::Envelope;
 use super::table::*;
 use super::world::{Note, World};
 use crate::abi::datatype::{NORN_OF_MPI, norn_op, norn_type};
@@ -14,6 +15,7 @@ use crate::abi::status::{NORN_E_INVALID, NORN_E_THREAD, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::lower::slice::{Element, Layout, Side};
+use crate::order::memory::Memory;
 use crate::run::runtime::Runtime;
 
 /// What a caller says about the operation beside what it is.
@@ -48,12 +50,24 @@ impl World {
     pub(crate) fn declare_message(
         self: &Arc<Self>,
         runtime: &Runtime,
-        send: bool,
         slice: &norn_slice,
-        peer: i32,
-        key: i64,
+        envelope: &Envelope,
         manner: &Manner<'_>,
     ) -> Result<norn_token> {
+        self.declare_on_host(runtime, slice, envelope, manner, None)
+    }
+
+    /// Declares a message; one whose memory MPI does not take is staged. `staging`: what its slice lies in, to be kept
+    /// until it has ended.
+    pub(super) fn declare_on_host(
+        self: &Arc<Self>,
+        runtime: &Runtime,
+        slice: &norn_slice,
+        envelope: &Envelope,
+        manner: &Manner<'_>,
+        staging: Option<Arc<dyn Memory>>,
+    ) -> Result<norn_token> {
+        let &Envelope { send, peer, key } = envelope;
         self.check_open()?;
         if peer < 0 || peer >= self.size {
             return Err(invalid(format!(
@@ -72,9 +86,12 @@ impl World {
         } else {
             ("to", Side::Target)
         };
-        let layout = self.layout_of(runtime, slice, name, side)?;
+        let layout = self.layout_of_any(runtime, slice, name, side)?;
         if i64::try_from(layout.bytes).is_err() {
             return Err(invalid(format!("{name}: a message of {} B", layout.bytes)));
+        }
+        if layout.place.kind == NORN_PLACE_DEVICE && !self.facts.device_aware {
+            return self.declare_staged(runtime, slice, &layout, envelope, manner);
         }
         let turn = match key {
             NORN_KEY_ORDER => Some(self.lines.next_ordered(send, peer)?),
@@ -99,6 +116,7 @@ impl World {
             number,
             layout,
             datatype: slice.r#type,
+            staging: Staging(staging),
         };
         if turn.is_none() && self.verify {
             message.number = self.lines.next_of_key(send, peer, key);
@@ -178,7 +196,8 @@ impl World {
 
     // ----- memory -----
 
-    fn layout_of(
+    /// On whichever side of a device; the application's own address may be a device's without saying so.
+    fn layout_of_any(
         &self,
         runtime: &Runtime,
         slice: &norn_slice,
@@ -186,7 +205,25 @@ impl World {
         side: Side,
     ) -> Result<Layout> {
         let element = self.element_of(slice, name)?;
-        let layout = Layout::of(runtime.graph(), slice, name, element, side)?;
+        let mut layout = Layout::of(runtime.graph(), slice, name, element, side)?;
+        if slice.data.id == 0
+            && layout.bytes != 0
+            && layout.place.kind != NORN_PLACE_DEVICE
+            && let Some(place) = runtime.place_of_address(layout.address)
+        {
+            layout.place = place;
+        }
+        Ok(layout)
+    }
+
+    fn layout_of(
+        &self,
+        runtime: &Runtime,
+        slice: &norn_slice,
+        name: &str,
+        side: Side,
+    ) -> Result<Layout> {
+        let layout = self.layout_of_any(runtime, slice, name, side)?;
         if layout.place.kind == NORN_PLACE_DEVICE && !self.facts.device_aware {
             return Err(Error::new(
                 NORN_E_UNSUPPORTED,

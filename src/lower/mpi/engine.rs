@@ -136,6 +136,8 @@ pub(crate) struct Engine {
     pub(crate) sinks: bool,
     pub(crate) said_bye: bool,
     pub(crate) said_fin: bool,
+    /// MPI is gone, and what was under way was ended.
+    pub(crate) forsaken: bool,
     /// Why everything unfinished fails, once it does.
     pub(crate) failed: Option<Record>,
     pub(crate) flights: Vec<Option<Flight>>,
@@ -178,6 +180,7 @@ impl Engine {
             sinks: false,
             said_bye: false,
             said_fin: false,
+            forsaken: false,
             failed: None,
             flights: Vec::new(),
             order: Vec::new(),

@@ -19,6 +19,7 @@ use super::world::{Note, World};
 use crate::abi::datatype::norn_type;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_TAGS, norn_status};
 use crate::lower::slice::Layout;
+use crate::order::memory::Memory;
 use crate::order::operation::Operation;
 use crate::order::token::Token;
 
@@ -52,6 +53,18 @@ pub(crate) struct Message {
     pub(crate) number: u64,
     pub(crate) layout: Layout,
     pub(crate) datatype: norn_type,
+    #[allow(dead_code)] // held, not read
+    pub(crate) staging: Staging,
+}
+
+/// Host memory of the device's lowering that a message goes through, kept until MPI has done with it.
+#[derive(Clone, Default)]
+pub(crate) struct Staging(#[allow(dead_code)] pub(crate) Option<Arc<dyn Memory>>); // held, not read
+
+impl core::fmt::Debug for Staging {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(if self.0.is_some() { "staged" } else { "direct" })
+    }
 }
 
 pub(crate) enum What {

@@ -8,9 +8,11 @@
 //! | `attach`, `ending`, `worlds` | a world's first and last steps; handles |
 //! | `world` | the lowering: who may do what, and passes |
 //! | `declare`, `exchange` | from a call to an operation of the graph |
+//! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
 //! | `control`, `told` | what ranks tell each other beside the data, and how |
+//! | `finalize` | MPI_Finalize while a world is attached |
 //! | `rest` | all ranks close, and each waits for another |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
@@ -25,6 +27,7 @@ pub(crate) mod declare;
 mod ending;
 mod engine;
 mod exchange;
+mod finalize;
 mod flights;
 mod launcher;
 mod lines;
@@ -33,6 +36,7 @@ mod loaded;
 // Plug-ins have a header of their own, and norn.h must not repeat it.
 mod post;
 mod rest;
+pub(crate) mod stage;
 /// cbindgen:ignore
 pub mod table;
 mod told;

@@ -25,7 +25,6 @@ use super::control::Record;
 use super::engine::{Engine, Finished, How};
 use super::exchange::{Exchange, stage};
 use super::lines::Lines;
-use super::table::{NORN_MPI_ACTIVE, NORN_MPI_FINALIZED};
 use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI, NORN_E_TASK_FAILED, NORN_E_UNSUPPORTED};
 use crate::abi::types::{NORN_PLACE_MPI, norn_place, norn_world_info};
 use crate::error::{Error, Result};
@@ -81,6 +80,8 @@ pub(crate) struct World {
     /// Handle of the runtime, as a number.
     pub(crate) runtime: usize,
     pub(crate) calls: Calls,
+    /// The communicator it was attached to, as the application gave it.
+    pub(crate) given: i32,
     pub(crate) rank: i32,
     pub(crate) size: i32,
     /// Keys.
@@ -92,13 +93,15 @@ pub(crate) struct World {
     opener_is_main: bool,
     pub(crate) facts: Facts,
     pub(crate) lines: Lines,
+    /// The log was told that device memory is staged.
+    pub(crate) stages: AtomicBool,
     pub(crate) engine: Mutex<Engine>,
     control: i32,
     /// Thread inside a pass, as `thread_number` has it; 0 for none.
     inside: AtomicU64,
     inbox: Mutex<Vec<Note>>,
     notes: AtomicUsize,
-    busy: AtomicUsize,
+    pub(crate) busy: AtomicUsize,
     /// Exchanges that have not ended.
     live: AtomicUsize,
     /// Messages and collectives that MPI has.
@@ -108,6 +111,8 @@ pub(crate) struct World {
     /// One-thread modes: ends that are told when nothing is runnable.
     held: Mutex<Finished>,
     pub(crate) life: AtomicU8,
+    /// MPI_Finalize has begun. Set under the engine's lock, so a pass finds MPI either usable until it ends, or gone.
+    pub(crate) mpi_gone: AtomicBool,
     /// Counts what ends a rest, and one more than what it was when this rank was last found at rest (`rest`).
     pub(crate) activity: AtomicU64,
     pub(crate) rested_at: AtomicU64,
@@ -135,6 +140,7 @@ fn thread_number() -> u64 {
 pub(crate) struct Found {
     pub(crate) runtime: usize,
     pub(crate) calls: Calls,
+    pub(crate) given: i32,
     pub(crate) rank: i32,
     pub(crate) size: i32,
     pub(crate) tags: u64,
@@ -153,6 +159,7 @@ impl World {
         Self {
             runtime: found.runtime,
             calls: found.calls,
+            given: found.given,
             rank: found.rank,
             size: found.size,
             tags: found.tags,
@@ -172,9 +179,11 @@ impl World {
             unposted: AtomicUsize::new(0),
             held: Mutex::new(Finished::new()),
             life: AtomicU8::new(life::OPEN),
+            mpi_gone: AtomicBool::new(false),
             activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),
+            stages: AtomicBool::new(false),
             detaching: Mutex::new(()),
             complaints: AtomicU32::new(0),
             made: Instant::now(),
@@ -390,8 +399,8 @@ impl World {
             self.last_pass.store(now, Ordering::Relaxed);
         }
         let mut went_on = false;
-        let mut taken = 0;
-        if self.calls.state() == NORN_MPI_ACTIVE {
+        let taken;
+        if self.has_mpi() {
             taken = self.take_notes(runtime, &mut engine, finished);
             went_on |= taken != 0;
             went_on |= engine.post_ready(self, runtime, finished);
@@ -406,7 +415,7 @@ impl World {
                 engine.join_all(self);
                 self.settle(&mut engine);
             }
-        } else if self.calls.state() == NORN_MPI_FINALIZED {
+        } else {
             taken = self.outlive_mpi(runtime, &mut engine, finished);
             went_on |= taken != 0;
         }
@@ -427,7 +436,12 @@ impl World {
     }
 
     /// Acts on what has been noted. Returns how many notes that were; they count until the pass is over.
-    fn take_notes(&self, runtime: &Runtime, engine: &mut Engine, finished: &mut Finished) -> usize {
+    pub(crate) fn take_notes(
+        &self,
+        runtime: &Runtime,
+        engine: &mut Engine,
+        finished: &mut Finished,
+    ) -> usize {
         if self.notes.load(Ordering::SeqCst) == 0 {
             return 0;
         }
@@ -438,32 +452,6 @@ impl World {
             engine.take_note(self, runtime, note, finished);
         }
         engine.notes = notes;
-        taken
-    }
-
-    /// MPI is gone, and so is everything that was under way. Returns as `take_notes`.
-    fn outlive_mpi(
-        &self,
-        runtime: &Runtime,
-        engine: &mut Engine,
-        finished: &mut Finished,
-    ) -> usize {
-        if engine.failed.is_none() {
-            let text = "MPI_Finalize was called before norn_close or norn_world_detach";
-            self.complain(runtime, text);
-            engine.failed = Some(Record {
-                status: NORN_E_MPI,
-                rank: self.rank,
-                worker: -1,
-                operation: "MPI_Finalize".into(),
-                text: text.into(),
-                ..Record::default()
-            });
-            engine.forsake(finished);
-        }
-        let taken = self.take_notes(runtime, engine, finished);
-        engine.post_ready(self, runtime, finished);
-        self.settled.store(true, Ordering::SeqCst);
         taken
     }
 
@@ -620,7 +608,7 @@ impl Lowering for World {
     }
 
     fn abort(&self, code: i32) {
-        if self.calls.state() == NORN_MPI_ACTIVE {
+        if self.has_mpi() {
             self.calls.abort(self.control, code);
         }
     }
