@@ -76,6 +76,7 @@ bench: installed
 	@$(bench_python) -B benches/report.py $(BUILD)/bench >$(BUILD)/bench/table.txt
 	@cat $(BUILD)/bench/table.txt
 	@echo && $(BUILD)/bench/bin/norn_cpp | tee $(BUILD)/bench/norn_cpp.txt
+	@echo && benches/mpi.sh $(BUILD)/bench/bin | tee $(BUILD)/bench/mpi.txt
 # The distribution's matplotlib belongs to its own interpreter, which need not be the first on PATH.
 bench_python = $$(/usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 

@@ -10,17 +10,11 @@
 #include <mpi.h>
 #include <norn.h>
 #include <norn_mpi.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { LARGEST = 8 << 20, IN_FLIGHT = 1000, SMALL = 64, PINGS = 2000, MOST = 101 };
+#include "mpi_pair.h"
 
-static int me, other, repetitions = 15;
 static norn_runtime *rt;
 static norn_world *world;
-static char *outgoing, *incoming;
 
 static void must(norn_status status) {
     if (status == NORN_OK) return;
@@ -50,49 +44,18 @@ static norn_token received(char *to, size_t bytes, int64_t key) {
     return token;
 }
 
-/* ---- what is measured: seconds of one repetition ---- */
-
-static double ping_raw(size_t bytes) {
-    MPI_Request request;
-    double start = MPI_Wtime();
-    for (int i = 0; i < 2 * PINGS; i++) {
-        if (i % 2 == me)
-            MPI_Isend(outgoing, (int)bytes, MPI_BYTE, other, 0, MPI_COMM_WORLD, &request);
-        else
-            MPI_Irecv(incoming, (int)bytes, MPI_BYTE, other, 0, MPI_COMM_WORLD, &request);
-        MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
-    }
-    return (MPI_Wtime() - start) / (2 * PINGS);
-}
+/* ---- seconds of one message ---- */
 
 static double ping_norn(size_t bytes) {
     double start = MPI_Wtime();
-    for (int i = 0; i < 2 * PINGS; i++)
+    for (int i = 0; i < 2 * pings; i++)
         must(norn_await(rt, i % 2 == me ? sent(outgoing, bytes, 0) : received(incoming, bytes, 0), -1));
-    return (MPI_Wtime() - start) / (2 * PINGS);
-}
-
-/* From rank 0 to rank 1, one after the other, as far apart as the size asks. */
-static int transfers_of(size_t bytes) { return bytes > (1 << 20) ? 16 : 64; }
-
-static double stream_raw(size_t bytes) {
-    int count = transfers_of(bytes);
-    MPI_Request requests[64];
-    MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
-    for (int i = 0; i < count; i++)
-        if (me == 0)
-            MPI_Isend(outgoing, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &requests[i]);
-        else
-            MPI_Irecv(incoming, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &requests[i]);
-    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
-    return (MPI_Wtime() - start) / count;
+    return (MPI_Wtime() - start) / (2 * pings);
 }
 
 static double stream_norn(size_t bytes) {
     int count = transfers_of(bytes);
-    norn_token tokens[64];
+    norn_token tokens[TRANSFERS];
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     for (int i = 0; i < count; i++)
@@ -100,19 +63,6 @@ static double stream_norn(size_t bytes) {
     must(norn_await_all(rt, tokens, (uint64_t)count, -1));
     MPI_Barrier(MPI_COMM_WORLD);
     return (MPI_Wtime() - start) / count;
-}
-
-/* Both ways, received in the reverse of the order they are sent in. */
-static double many_raw(size_t bytes) {
-    static MPI_Request requests[2 * IN_FLIGHT];
-    MPI_Barrier(MPI_COMM_WORLD);
-    double start = MPI_Wtime();
-    for (int i = 0; i < IN_FLIGHT; i++)
-        MPI_Irecv(incoming + (size_t)i * bytes, (int)bytes, MPI_BYTE, other, i, MPI_COMM_WORLD, &requests[i]);
-    for (int i = 0; i < IN_FLIGHT; i++)
-        MPI_Isend(outgoing, (int)bytes, MPI_BYTE, other, IN_FLIGHT - 1 - i, MPI_COMM_WORLD, &requests[IN_FLIGHT + i]);
-    MPI_Waitall(2 * IN_FLIGHT, requests, MPI_STATUSES_IGNORE);
-    return (MPI_Wtime() - start) / IN_FLIGHT;
 }
 
 static double many_norn(size_t bytes) {
@@ -126,32 +76,6 @@ static double many_norn(size_t bytes) {
 }
 
 /* ---- */
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values) {
-    qsort(values, (size_t)repetitions, sizeof *values, compare);
-    return values[repetitions / 2];
-}
-
-static void measure(const char *what, double (*raw)(size_t), double (*norn)(size_t), size_t bytes) {
-    static double by_raw[MOST], by_norn[MOST];
-    for (int k = -1; k < repetitions; k++) { /* the first is for caches and connections */
-        double a = raw(bytes), b = norn(bytes);
-        if (k >= 0) by_raw[k] = a, by_norn[k] = b;
-    }
-    double a = median(by_raw) * 1e6, b = median(by_norn) * 1e6;
-    if (me != 0) return;
-    if (bytes >= 65536)
-        printf("%-34s raw %9.2f GB/s  norn %9.2f GB/s  %.3f of raw\n", what, (double)bytes / a / 1e3, (double)bytes / b / 1e3,
-               a / b);
-    else
-        printf("%-34s raw %9.3f us    norn %9.3f us    %+.3f us, %.2f times\n", what, a, b, b - a, b / a);
-    fflush(stdout);
-}
 
 /* Work that a compiler cannot drop, about a microsecond a unit. */
 static int32_t compute(norn_self *self, void *arg) {
@@ -196,40 +120,16 @@ static void open_with(int workers) {
 }
 
 int main(int argc, char **argv) {
-    int level, size;
+    int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc > 1) repetitions = atoi(argv[1]);
-    if (size != 2 || repetitions < 1 || repetitions > MOST) {
-        if (me == 0) fprintf(stderr, "usage: mpirun -n 2 mpi_edges [REPETITIONS, at most %d]\n", MOST);
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-    other = 1 - me;
-    outgoing = malloc(LARGEST);
-    incoming = malloc(LARGEST);
-    if (outgoing == NULL || incoming == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
-    memset(outgoing, 1, LARGEST);
-    memset(incoming, 2, LARGEST);
-    if (me == 0) {
-        char text[MPI_MAX_LIBRARY_VERSION_STRING];
-        int length;
-        MPI_Get_library_version(text, &length);
-        text[strcspn(text, ",\n")] = '\0';
-        printf("%s, thread level %d\n", text, level);
-    }
+    begin_pair(argc, argv, level);
     open_with(0);
-    measure("8 B, half a round trip", ping_raw, ping_norn, 8);
-    measure("64 KiB", stream_raw, stream_norn, 64 << 10);
-    measure("1 MiB", stream_raw, stream_norn, 1 << 20);
-    measure("8 MiB", stream_raw, stream_norn, LARGEST);
-    measure("64 B, 1000 in flight, reversed", many_raw, many_norn, SMALL);
+    measure_pair("norn", ping_norn, stream_norn, many_norn);
     must(norn_close(rt));
     open_with(1);
     overlap();
     must(norn_close(rt));
-    free(outgoing);
-    free(incoming);
+    end_pair();
     MPI_Finalize();
     return 0;
 }

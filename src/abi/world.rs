@@ -63,23 +63,19 @@ pub unsafe extern "C" fn norn_world_attach_f(
     })
 }
 
-/// A handle's entry, and the runtime it belongs to; kept from being freed by a close meanwhile.
-fn resolve(world: *mut norn_world) -> Result<(Entry, home::Kept)> {
-    let entry = worlds::resolve(world)?;
-    let runtime = handle::waiting(core::ptr::without_provenance_mut(entry.world.runtime))?;
-    Ok((entry, runtime))
-}
-
 /// Guards a call on a world; a panic poisons its runtime.
 fn guard_world(
     world: *mut norn_world,
     body: impl FnOnce(&Entry, &home::Kept) -> Result<()>,
 ) -> norn_status {
-    let rt = worlds::resolve(world).map_or(core::ptr::null_mut(), |entry| {
+    let entry = worlds::resolve(world);
+    let rt = entry.as_ref().map_or(core::ptr::null_mut(), |entry| {
         core::ptr::without_provenance_mut(entry.world.runtime)
     });
     guard(rt, || {
-        let (entry, runtime) = resolve(world)?;
+        let entry = entry?;
+        // Kept from being freed by a close meanwhile.
+        let runtime = handle::waiting(rt)?;
         body(&entry, &runtime)
     })
 }

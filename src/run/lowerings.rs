@@ -24,16 +24,17 @@
 //! back and after the holder says that it rests.
 //!
 //! Against a lost offer: a thread enters the list of idlers, or the list of sleeping workers, before it looks a last time
-//! whether the duty is free and passes are wanted, and parks only if not. Both lists are under locks, so an
-//! offerer that finds neither list to hold anybody made its want visible before that last look. (Sequentially
-//! consistent accesses to `duty` and the want.)
+//! whether the duty is free and passes are wanted, and parks only if not. Both lists are under locks, and the
+//! second is counted before that look, so an offerer that finds neither to hold anybody made its want visible before that
+//! last look. (Sequentially consistent accesses to `duty` and the want.)
 
 use core::any::Any;
+use core::cell::Cell;
 use core::ffi::c_void;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::thread::Thread as StdThread;
 use crate::sync::{Mutex, RwLock};
 
@@ -168,12 +169,17 @@ impl Drop for GoesOn<'_> {
     }
 }
 
+type List = Arc<[Arc<dyn Lowering>]>;
+
 /// The lowerings of a runtime.
 #[derive(Default)]
 pub(crate) struct Lowerings {
-    list: RwLock<Vec<Arc<dyn Lowering>>>,
+    /// Replaced as a whole, so that a pass, during which one may be removed, takes it without copying.
+    list: RwLock<List>,
     /// Length of the list, for a look without the lock.
     count: AtomicUsize,
+    /// Counts its replacements.
+    version: AtomicUsize,
     /// Somebody makes passes.
     duty: AtomicBool,
     /// Operations that have arrived and not ended.
@@ -182,8 +188,11 @@ pub(crate) struct Lowerings {
     untold: AtomicBool,
     /// The thread that has the duty and rests, and whether there is one.
     resting: (AtomicBool, Mutex<Option<StdThread>>),
-    /// Threads that wait without a slot and would take the duty.
+    /// Threads that wait without a slot and would take the duty, and how many, for a look without the lock.
     idlers: Mutex<Vec<StdThread>>,
+    idler_count: AtomicUsize,
+    /// The longest patience of a lowering, in nanoseconds.
+    patience: AtomicU64,
     /// Hundredths of a core that may go into looking for what is late; 0: not said.
     idle_share: AtomicU32,
 }
@@ -191,8 +200,11 @@ pub(crate) struct Lowerings {
 /// The right to make passes, while it lives.
 pub(crate) struct Duty<'a> {
     runtime: &'a Runtime,
-    /// When something last went on.
-    since: Instant,
+    /// The lowerings, and the version of that list.
+    list: List,
+    version: usize,
+    /// When something last went on; none: just now. A clock is read only where nothing does.
+    since: Cell<Option<Instant>>,
     /// How long it is looked for without a pause.
     patience: Duration,
     budget: Budget,
@@ -206,9 +218,19 @@ const UNTOLD_PASSES: u32 = 64;
 impl Duty<'_> {
     /// One pass over all lowerings.
     pub(crate) fn pass(&mut self) -> bool {
-        let went_on = self.runtime.pass_over_lowerings();
+        let lowerings = &self.runtime.lowerings;
+        if lowerings.version.load(Ordering::SeqCst) != self.version {
+            let list = lowerings.list.read();
+            self.list = list.clone();
+            self.version = lowerings.version.load(Ordering::SeqCst);
+        }
+        // Outside of the lock: a pass may run whatever removes a lowering.
+        let mut went_on = false;
+        for lowering in self.list.iter() {
+            went_on |= lowering.wants_pass() && lowering.pass(self.runtime);
+        }
         if went_on {
-            self.since = Instant::now();
+            self.since.set(None);
             self.budget.came();
             self.good_passes += 1;
             if self.good_passes.is_multiple_of(UNTOLD_PASSES) {
@@ -223,7 +245,13 @@ impl Duty<'_> {
 
     /// Whether nothing has come for so long that passes without a pause are not worth their cost.
     fn is_late(&self) -> bool {
-        self.since.elapsed() >= self.patience
+        match self.since.get() {
+            Some(since) => since.elapsed() >= self.patience,
+            None => {
+                self.since.set(Some(Instant::now()));
+                self.patience.is_zero()
+            }
+        }
     }
 
     /// Whether passes by this thread can achieve anything, and none is needed by one that runs bodies instead.
@@ -261,9 +289,26 @@ impl Duty<'_> {
 
 impl Drop for Duty<'_> {
     fn drop(&mut self) {
-        self.runtime.lowerings.duty.store(false, Ordering::SeqCst);
+        let lowerings = &self.runtime.lowerings;
+        lowerings.duty.store(false, Ordering::SeqCst);
         self.runtime.tell_watchers();
-        self.runtime.offer_duty();
+        // One that was added meanwhile has found the duty taken.
+        if lowerings.version.load(Ordering::SeqCst) == self.version {
+            self.runtime.offer_duty_of(&self.list);
+        } else {
+            self.runtime.offer_duty();
+        }
+    }
+}
+
+impl Lowerings {
+    /// Under the lock of the list: what of it is looked at without the lock.
+    fn note_list(&self, list: &[Arc<dyn Lowering>]) {
+        let patience = list.iter().map(|lowering| lowering.patience()).max();
+        let patience = patience.unwrap_or_default().as_nanos() as u64;
+        self.patience.store(patience, Ordering::Relaxed);
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.count.store(list.len(), Ordering::SeqCst);
     }
 }
 
@@ -271,16 +316,20 @@ impl Runtime {
     /// Adds a lowering, for as long as it is not removed.
     pub(crate) fn add_lowering(&self, lowering: Arc<dyn Lowering>) {
         let mut list = self.lowerings.list.write();
-        list.push(lowering);
-        self.lowerings.count.store(list.len(), Ordering::SeqCst);
+        *list = list.iter().cloned().chain([lowering]).collect();
+        self.lowerings.note_list(&list);
     }
 
     #[cfg_attr(not(test), allow(dead_code))] // for worlds, which detach
     /// Removes a lowering; no pass over it begins afterwards, one may still end.
     pub(crate) fn remove_lowering<L: Lowering>(&self, lowering: &L) {
         let mut list = self.lowerings.list.write();
-        list.retain(|other| !core::ptr::addr_eq(Arc::as_ptr(other), lowering));
-        self.lowerings.count.store(list.len(), Ordering::SeqCst);
+        *list = list
+            .iter()
+            .filter(|other| !core::ptr::addr_eq(Arc::as_ptr(other), lowering))
+            .cloned()
+            .collect();
+        self.lowerings.note_list(&list);
     }
 
     /// How much of a core may go into looking for what is late.
@@ -297,7 +346,7 @@ impl Runtime {
 
     /// Ends what the lowerings share with other processes.
     pub(super) fn detach_lowerings(&self, deadline: Option<Instant>) -> Result<()> {
-        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
+        let list = self.lowerings.list.read().clone();
         list.iter()
             .try_for_each(|lowering| lowering.detach(self, deadline))
     }
@@ -311,8 +360,8 @@ impl Runtime {
 
     /// See `Lowering::rest`.
     pub(super) fn rest(&self) {
-        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
-        for lowering in list {
+        let list = self.lowerings.list.read().clone();
+        for lowering in list.iter() {
             lowering.rest(self);
         }
     }
@@ -345,7 +394,7 @@ impl Runtime {
         question: impl Fn(&dyn Lowering) -> Option<Result<A>>,
         nobody: &'static str,
     ) -> Result<A> {
-        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
+        let list = self.lowerings.list.read().clone();
         list.iter()
             .find_map(|lowering| question(&**lowering))
             .unwrap_or_else(|| Err(Error::new(NORN_E_UNSUPPORTED, nobody)))
@@ -362,7 +411,7 @@ impl Runtime {
     pub(crate) fn close_lowerings(&self) {
         let list = core::mem::take(&mut *self.lowerings.list.write());
         self.lowerings.count.store(0, Ordering::SeqCst);
-        for lowering in list {
+        for lowering in list.iter() {
             lowering.close();
         }
     }
@@ -470,12 +519,23 @@ impl Runtime {
     /// The duty, if passes by this thread are wanted and nobody has it.
     #[inline(always)]
     pub(crate) fn take_duty(&self) -> Option<Duty<'_>> {
-        if !self.wants_pass() || self.lowerings.duty.swap(true, Ordering::SeqCst) {
+        if self.lowerings.count.load(Ordering::SeqCst) == 0 {
+            return None;
+        }
+        self.take_wanted_duty()
+    }
+
+    fn take_wanted_duty(&self) -> Option<Duty<'_>> {
+        let list = self.lowerings.list.read();
+        let wanted = list.iter().any(|lowering| lowering.wants_pass());
+        if !wanted || self.lowerings.duty.swap(true, Ordering::SeqCst) {
             return None;
         }
         Some(Duty {
             runtime: self,
-            since: Instant::now(),
+            list: list.clone(),
+            version: self.lowerings.version.load(Ordering::SeqCst),
+            since: Cell::new(None),
             patience: self.patience(),
             budget: Budget::default(),
             good_passes: 0,
@@ -493,9 +553,8 @@ impl Runtime {
     }
 
     fn patience(&self) -> Duration {
-        let list = self.lowerings.list.read();
-        let patience = list.iter().map(|lowering| lowering.patience()).max();
-        patience.unwrap_or_default().max(self.settings.spin)
+        let patience = self.lowerings.patience.load(Ordering::Relaxed);
+        Duration::from_nanos(patience).max(self.settings.spin)
     }
 
     /// Whether there is work of a lowering's that only a thread in a slot may do.
@@ -524,23 +583,16 @@ impl Runtime {
         }
     }
 
-    fn pass_over_lowerings(&self) -> bool {
-        // Copied: a pass may run whatever removes a lowering.
-        let list: Vec<Arc<dyn Lowering>> = self.lowerings.list.read().clone();
-        let mut went_on = false;
-        for lowering in list {
-            went_on |= lowering.wants_pass() && lowering.pass(self);
-        }
-        went_on
-    }
-
     /// Passes are wanted: wakes somebody to make them, if nobody does.
     #[cold]
     pub(crate) fn offer_duty(&self) {
         if self.lowerings.count.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let list = self.lowerings.list.read();
+        self.offer_duty_of(&self.lowerings.list.read());
+    }
+
+    fn offer_duty_of(&self, list: &[Arc<dyn Lowering>]) {
         let mut anybody = false;
         for lowering in list.iter() {
             match lowering.only_thread() {
@@ -548,7 +600,6 @@ impl Runtime {
                 None => anybody |= lowering.wants_pass() || lowering.wants_worker(),
             }
         }
-        drop(list);
         if !anybody {
             return;
         }
@@ -563,7 +614,9 @@ impl Runtime {
         }
         if self.sleep.sleeping() != 0 {
             self.sleep.wake_one();
-        } else if let Some(thread) = self.lowerings.idlers.lock().last() {
+        } else if self.lowerings.idler_count.load(Ordering::SeqCst) != 0
+            && let Some(thread) = self.lowerings.idlers.lock().last()
+        {
             thread.unpark();
         }
     }
@@ -576,6 +629,7 @@ impl<'a> Idler<'a> {
     pub(crate) fn new(runtime: &'a Runtime) -> Self {
         let me = crate::sync::thread::current();
         runtime.lowerings.idlers.lock().push(me);
+        runtime.lowerings.idler_count.fetch_add(1, Ordering::SeqCst);
         Self(runtime)
     }
 }
@@ -586,6 +640,7 @@ impl Drop for Idler<'_> {
         let mut idlers = self.0.lowerings.idlers.lock();
         if let Some(position) = idlers.iter().position(|thread| thread.id() == me) {
             idlers.swap_remove(position);
+            self.0.lowerings.idler_count.fetch_sub(1, Ordering::SeqCst);
         }
         drop(idlers);
         // An offer made to this thread must not be lost.

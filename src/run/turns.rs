@@ -58,8 +58,9 @@ impl Runtime {
         if !self.callers_run || self.one_thread || self.caller_seat.lock().taken {
             return false;
         }
-        let until = Instant::now() + self.settings.spin;
-        if deadline.is_some_and(|deadline| deadline < until) || !self.take_caller_seat() {
+        let spin = self.settings.spin;
+        let is_short = deadline.is_some_and(|deadline| deadline < Instant::now() + spin);
+        if is_short || !self.take_caller_seat() {
             return false;
         }
         let _counted = CountedWait::new(self);
@@ -67,12 +68,18 @@ impl Runtime {
         let saved = seat::sit(self, 0);
         let mut duty = self.take_duty();
         let mut rounds = 0u32;
+        // The clock is read only where nothing comes for a while.
+        let mut until = None;
         let reached = loop {
             if done() {
                 break true;
             }
             rounds += 1;
-            if self.blocked.any_ready() || (rounds.is_multiple_of(32) && Instant::now() >= until) {
+            let is_over = rounds.is_multiple_of(32) && {
+                let now = Instant::now();
+                now >= *until.get_or_insert_with(|| now + spin)
+            };
+            if self.blocked.any_ready() || is_over {
                 break false;
             }
             let passed = match &mut duty {
@@ -146,6 +153,7 @@ impl Runtime {
             }
             if self.run_one(0) {
                 bodies = bodies.wrapping_add(1);
+                self.pass_by_the_way();
                 continue;
             }
             bodies = 0;

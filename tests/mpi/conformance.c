@@ -1145,6 +1145,13 @@ static void memory_for_messages(void) {
     MUST(code != 0 && memory == &memory, "code %d", (int)code);
 }
 
+static int ends_seen;
+static void finalize_begins(int32_t comm) {
+    int32_t now = -1;
+    mpi->state(&now);
+    ends_seen += comm == NORN_MPI_NO_HANDLE && now == NORN_MPI_ACTIVE;
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) return fprintf(stderr, "usage: conformance PLUGIN\n"), 2;
     void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
@@ -1235,10 +1242,13 @@ int main(int argc, char **argv) {
 
     mpi->comm_free(comm);
     int32_t closed = mpi->requests_close(set);
+    int asked = mpi->at_finalize(integer_of_world(), finalize_begins) == 0 &&
+                mpi->at_finalize(integer_of_world(), finalize_begins) == 0;
     MPI_Finalize();
     mpi->state(&after);
     /* Known only outside of MPI, so each rank tells it by its exit status, and rank 0 in words. */
     int states = before == NORN_MPI_BEFORE_INIT && after == NORN_MPI_FINALIZED && closed == 0;
+    states = states && asked && ends_seen == 1;
     if (rank == 0) {
         printf("%s %d - states before and after\n", states ? "ok" : "not ok", number + 1);
         fflush(stdout);

@@ -331,7 +331,9 @@ while read -r name family; do
         check "$name: edges from device memory, staged" device_edges "$name" "$family" 2
     fi
     if [ -x "$mpis/$name/mpifort" ]; then check "$name: edges from Fortran" in_fortran "$name"; fi
-    check "$name: MPI_Finalize too early" mpirun "$name" 2 "./finalized_$name"
+    for when in idle pending busy; do
+        check "$name: MPI_Finalize too early, $when" mpirun "$name" 2 "./finalized_$name" $when
+    done
 done <list
 
 echo "mpi: $passed passed, $failed failed"

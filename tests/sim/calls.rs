@@ -26,6 +26,9 @@ impl Inside {
         };
         let rank = &OWNERS[owner];
         let me = thread_number();
+        if rank.ended.load(SeqCst) != 0 {
+            violation("a call after MPI_Finalize");
+        }
         match rank.level.load(SeqCst) as i32 {
             NORN_MPI_THREAD_MULTIPLE => return Self(None),
             NORN_MPI_THREAD_SERIALIZED => {}
@@ -477,6 +480,11 @@ unsafe extern "C" fn iprobe(
     NORN_MPI_OK
 }
 
+unsafe extern "C" fn at_finalize(comm: i32, then: norn_mpi_then_fn) -> i32 {
+    state().then.insert(comm, then);
+    NORN_MPI_OK
+}
+
 unsafe extern "C" fn alloc(bytes: u64, address: *mut *mut c_void) -> i32 {
     *address = match bytes {
         0 => std::ptr::null_mut(),
@@ -533,6 +541,7 @@ static TABLE: Shared = Shared(norn_mpi_table {
     iprobe,
     alloc,
     free,
+    at_finalize,
 });
 
 /// The table.

@@ -49,6 +49,20 @@ impl Job {
             .store(me, std::sync::atomic::Ordering::SeqCst);
     }
 
+    /// MPI_Finalize on a rank: tells who asked for it, and from then on each call of that rank stops the process.
+    pub fn finalize(&self, rank: usize) {
+        let comm = self.comms[rank];
+        let then = state().then.get(&comm).copied();
+        if let Some(then) = then {
+            // SAFETY: what was given to `at_finalize`.
+            unsafe { then(comm) };
+        }
+        let owner = state().owner_of(comm);
+        OWNERS[owner]
+            .ended
+            .store(1, std::sync::atomic::Ordering::SeqCst);
+    }
+
     /// The rank dies: its calls fail, and so does what others have under way with it.
     pub fn kill(&self, rank: usize) {
         state().kill(self.number, rank);

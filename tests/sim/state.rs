@@ -63,6 +63,8 @@ pub struct Owner {
     /// Thread inside a call.
     pub inside: AtomicU64,
     pub level: AtomicU64,
+    /// 1: it has called MPI_Finalize.
+    pub ended: AtomicU64,
 }
 
 pub static OWNERS: [Owner; MOST_OWNERS] = [const {
@@ -70,6 +72,7 @@ pub static OWNERS: [Owner; MOST_OWNERS] = [const {
         main: AtomicU64::new(0),
         inside: AtomicU64::new(0),
         level: AtomicU64::new(3),
+        ended: AtomicU64::new(0),
     }
 }; MOST_OWNERS];
 
@@ -189,6 +192,8 @@ pub struct State {
     pub members: Vec<Option<Member>>,
     pub sets: Vec<Option<Set>>,
     pub types: Vec<Option<Type>>,
+    /// What to call when MPI_Finalize begins on a rank, by the communicator given.
+    pub then: HashMap<i32, norn_mpi_then_fn>,
 }
 
 // SAFETY: addresses inside are of buffers that belong to pending requests, which live until these have ended.

@@ -8,6 +8,7 @@ mod collectives;
 mod edges;
 mod ending;
 mod failure;
+mod progress;
 mod ranks;
 mod tags;
 mod threads;

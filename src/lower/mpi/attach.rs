@@ -97,6 +97,9 @@ pub(crate) fn attach(
         Verify::new(wish.verify != 0, info.rank),
     );
     engine.listen().map_err(error)?;
+    calls
+        .at_finalize(comm, super::finalize::mpi_ends)
+        .map_err(error)?;
     let log = &runtime.settings.hooks.log;
     let library = calls.library_text();
     log.info(format_args!(
@@ -116,6 +119,7 @@ pub(crate) fn attach(
     let world = Arc::new(World::new(Found {
         runtime: runtime.handle() as usize,
         calls,
+        given: comm,
         rank: info.rank,
         size: info.size,
         tags: wish.tags as u64,

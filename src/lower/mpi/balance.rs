@@ -191,7 +191,7 @@ impl Engine {
         }
         self.peer(peer).received += 1;
         if done.outcome == NORN_MPI_DONE && looks_like_poison(done.bytes, expected) {
-            self.suspect(peer, wire, None, &mut Vec::new());
+            self.suspect(peer, wire, None, &mut Finished::new());
         } else {
             self.forget_identity(peer, wire, sequence);
         }

@@ -107,6 +107,14 @@ impl Calls {
         unsafe { (self.table.abort)(comm, code) };
     }
 
+    /// See the table.
+    pub(crate) fn at_finalize(&self, comm: i32, then: norn_mpi_then_fn) -> Result<()> {
+        // SAFETY: see above; `then` is a function of the library's, which is never unloaded.
+        check("MPI_Comm_set_attr", unsafe {
+            (self.table.at_finalize)(comm, then)
+        })
+    }
+
     pub(crate) fn comm_info(&self, comm: i32) -> Result<norn_mpi_comm_info> {
         let mut info = norn_mpi_comm_info::default();
         // SAFETY: see above.

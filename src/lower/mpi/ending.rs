@@ -12,7 +12,6 @@ use std::time::Instant;
 
 use super::control::Control;
 use super::engine::{Engine, Finished, How};
-use super::table::NORN_MPI_ACTIVE;
 use super::world::{World, life};
 use super::worlds;
 use crate::abi::status::{NORN_E_STATE, NORN_E_THREAD, NORN_E_TIMEOUT};
@@ -72,7 +71,7 @@ impl World {
         )?;
         {
             let mut engine = self.engine.lock();
-            if self.calls.state() == NORN_MPI_ACTIVE {
+            if self.has_mpi() {
                 engine.say_bye(self);
             }
         }
@@ -91,11 +90,11 @@ impl World {
         let mut engine = self.engine.lock();
         // Under the lock: no pass uses what is freed below.
         self.life.store(life::OVER, Ordering::SeqCst);
-        if self.calls.state() != NORN_MPI_ACTIVE {
+        if !self.has_mpi() {
             return;
         }
         engine.stop_listening();
-        let mut finished = Vec::new();
+        let mut finished = Finished::new();
         while engine.is_listening() {
             engine.test(self, runtime, &mut finished);
             std::thread::yield_now();

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::balance::Balance;
 use super::calls::{Calls, Requests};
 use super::collective::Lane;
@@ -116,7 +118,7 @@ pub(crate) enum How {
 }
 
 /// Exchanges whose tokens are to be completed, when the engine's lock is given back.
-pub(crate) type Finished = Vec<(Arc<Exchange>, u32, How)>;
+pub(crate) type Finished = SmallVec<[(Arc<Exchange>, u32, How); 1]>;
 
 /// See the module's text.
 pub(crate) struct Engine {
@@ -134,6 +136,8 @@ pub(crate) struct Engine {
     pub(crate) sinks: bool,
     pub(crate) said_bye: bool,
     pub(crate) said_fin: bool,
+    /// MPI is gone, and what was under way was ended.
+    pub(crate) forsaken: bool,
     /// Why everything unfinished fails, once it does.
     pub(crate) failed: Option<Record>,
     pub(crate) flights: Vec<Option<Flight>>,
@@ -144,6 +148,8 @@ pub(crate) struct Engine {
     pub(crate) control_slot: i32,
     pub(crate) control_buffer: Box<[u8; LARGEST]>,
     ready: VecDeque<Arc<Exchange>>,
+    /// Memory for the inbox of the next pass; empty.
+    pub(crate) notes: Vec<Note>,
     // Scratch of `test`.
     chosen: Vec<i32>,
     done: Vec<norn_mpi_done>,
@@ -174,6 +180,7 @@ impl Engine {
             sinks: false,
             said_bye: false,
             said_fin: false,
+            forsaken: false,
             failed: None,
             flights: Vec::new(),
             order: Vec::new(),
@@ -182,6 +189,7 @@ impl Engine {
             control_slot: -1,
             control_buffer: Box::new([0; LARGEST]),
             ready: VecDeque::new(),
+            notes: Vec::new(),
             chosen: Vec::new(),
             done: Vec::new(),
             ended_flights: Vec::new(),
@@ -234,7 +242,7 @@ impl Engine {
                 }
                 exchange.set_node(node);
                 exchange.set_stage(stage::ARRIVED);
-                self.make_ready(world, exchange);
+                self.make_ready(exchange);
             }
             Note::Cancelled(cause, exchange) => {
                 let node = exchange.node();
@@ -244,7 +252,7 @@ impl Engine {
                     exchange.set_node(0);
                     let _ = runtime.begin_operation(node);
                 } else {
-                    self.make_ready(world, exchange);
+                    self.make_ready(exchange);
                 }
             }
             Note::Refused(exchange) => {
@@ -263,8 +271,8 @@ impl Engine {
         }
     }
 
-    fn make_ready(&mut self, world: &World, exchange: Arc<Exchange>) {
-        if world.lines.is_first(&exchange) {
+    fn make_ready(&mut self, exchange: Arc<Exchange>) {
+        if exchange.is_first() {
             self.ready.push_back(exchange);
         }
     }

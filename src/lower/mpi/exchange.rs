@@ -12,7 +12,7 @@
 //! inbox; the next pass acts on it. "The pass" is whoever holds the engine's lock.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::control::Wire;
 use super::world::{Note, World};
@@ -87,6 +87,8 @@ pub(crate) struct Exchange {
     /// Why it is owed: number of the cause.
     cause: AtomicU32,
     stage: AtomicU8,
+    /// It is the first of its line. Set under the lock of the lines, once.
+    first: AtomicBool,
 }
 
 impl Exchange {
@@ -100,6 +102,7 @@ impl Exchange {
             node: AtomicU32::new(0),
             cause: AtomicU32::new(0),
             stage: AtomicU8::new(stage::DECLARED),
+            first: AtomicBool::new(false),
         })
     }
 
@@ -122,6 +125,15 @@ impl Exchange {
 
     pub(crate) fn set_stage(&self, stage: u8) {
         self.stage.store(stage, Ordering::Release);
+    }
+
+    /// Whether it may be posted once it is ready.
+    pub(crate) fn is_first(&self) -> bool {
+        self.first.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_first(&self) {
+        self.first.store(true, Ordering::Release);
     }
 
     pub(crate) fn token(&self) -> Token {

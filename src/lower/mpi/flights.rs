@@ -70,6 +70,15 @@ impl Engine {
         }
     }
 
+    /// Slots of all requests.
+    pub(crate) fn slots(&self) -> Vec<i32> {
+        let control = (self.control_slot >= 0).then_some(self.control_slot);
+        control
+            .into_iter()
+            .chain(self.order.iter().copied())
+            .collect()
+    }
+
     pub(crate) fn choose(&mut self, chosen: &mut Vec<i32>) {
         chosen.clear();
         if self.control_slot >= 0 {

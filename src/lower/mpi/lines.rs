@@ -7,8 +7,11 @@
 //!
 //! That order is an edge of the graph: `followers` tells the deadlock search who waits behind whom.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap as HashMap;
 
 use super::control::Wire;
 use super::exchange::{Exchange, Line, stage};
@@ -16,6 +19,9 @@ use crate::abi::status::NORN_E_ORDER;
 use crate::error::{Error, Result};
 use crate::order::token::Token;
 use crate::sync::Mutex;
+
+/// Empty queues that are kept.
+const MOST_SPARE: usize = 64;
 
 #[derive(Default)]
 struct Pair {
@@ -28,6 +34,8 @@ struct Pair {
 #[derive(Default)]
 struct Queues {
     lines: HashMap<Line, VecDeque<Arc<Exchange>>>,
+    /// Empty queues for further lines: most lines come and go with one message.
+    spare: Vec<VecDeque<Arc<Exchange>>>,
     /// Ordered edges, by whether this rank sends, and the peer.
     pairs: HashMap<(bool, i32), Pair>,
     /// Messages of this rank to itself of which one end is declared: whether that is the sending one, and its datum.
@@ -149,8 +157,12 @@ impl Lines {
 
     /// Puts an exchange at the end of its line.
     pub(crate) fn enter(&self, exchange: &Arc<Exchange>) {
-        let mut queues = self.queues.lock();
-        let line = queues.lines.entry(exchange.line()).or_default();
+        let queues = &mut *self.queues.lock();
+        let fresh = || queues.spare.pop().unwrap_or_default();
+        let line = queues.lines.entry(exchange.line()).or_insert_with(fresh);
+        if line.is_empty() {
+            exchange.set_first();
+        }
         line.push_back(exchange.clone());
     }
 
@@ -169,28 +181,26 @@ impl Lines {
 
     /// Takes an exchange out of its line. Returns the one that may be posted now because of that.
     pub(crate) fn leave(&self, exchange: &Exchange) -> Option<Arc<Exchange>> {
-        let mut queues = self.queues.lock();
-        let key = exchange.line();
-        let line = queues.lines.get_mut(&key)?;
+        let queues = &mut *self.queues.lock();
+        let Entry::Occupied(mut entry) = queues.lines.entry(exchange.line()) else {
+            return None;
+        };
+        let line = entry.get_mut();
         let position = line
             .iter()
             .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
         line.remove(position);
         let next = line.front().cloned();
-        if next.is_none() {
-            queues.lines.remove(&key);
+        match &next {
+            Some(next) => next.set_first(),
+            None => {
+                let empty = entry.remove();
+                if queues.spare.len() < MOST_SPARE {
+                    queues.spare.push(empty);
+                }
+            }
         }
         next.filter(|next| position == 0 && matches!(next.stage(), stage::ARRIVED | stage::OWED))
-    }
-
-    /// Whether an exchange is the first of its line.
-    pub(crate) fn is_first(&self, exchange: &Exchange) -> bool {
-        let queues = self.queues.lock();
-        queues
-            .lines
-            .get(&exchange.line())
-            .and_then(|line| line.front())
-            .is_some_and(|first| core::ptr::eq(Arc::as_ptr(first), exchange))
     }
 
     /// Whether a message that is ready waits only for others of its line.

@@ -12,6 +12,7 @@
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
 //! | `control`, `told` | what ranks tell each other beside the data, and how |
+//! | `finalize` | MPI_Finalize while a world is attached |
 //! | `rest` | all ranks close, and each waits for another |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
@@ -26,6 +27,7 @@ pub(crate) mod declare;
 mod ending;
 mod engine;
 mod exchange;
+mod finalize;
 mod flights;
 mod launcher;
 mod lines;

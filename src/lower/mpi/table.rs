@@ -347,7 +347,17 @@ pub struct norn_mpi_table {
     pub alloc: unsafe extern "C" fn(bytes: u64, address: *mut *mut c_void) -> i32,
     /// `MPI_Free_mem`, while MPI is active.
     pub free: unsafe extern "C" fn(address: *mut c_void) -> i32,
+
+    // The end.
+    /// Has `then` called when MPI_Finalize begins, on the thread that calls it, while all of MPI still works (as the
+    /// deletion of an attribute of MPI_COMM_SELF). May be called again with the same `then`, which changes nothing.
+    /// `then` is told `NORN_MPI_NO_HANDLE`: the end of every rank of this process; `sim`, which has many, tells the
+    /// communicator that was given here.
+    pub at_finalize: unsafe extern "C" fn(comm: i32, then: norn_mpi_then_fn) -> i32,
 }
+
+/// What `at_finalize` has called.
+pub type norn_mpi_then_fn = unsafe extern "C" fn(comm: i32);
 
 // SAFETY: a table is never changed, and its texts are static. Which thread may call what is the caller's duty, above.
 unsafe impl Send for norn_mpi_table {}

@@ -11,8 +11,10 @@
 //!
 //! # Whether a pass is wanted
 //!
-//! `notes` counts notes in the inbox, `busy` is what the engine had left after its last pass. A note is counted before
-//! the duty is offered, and `busy` is written under the engine's lock, so a want is never lost.
+//! `notes` counts notes in the inbox and those that a pass acts on, `busy` is what the engine had left after its last pass, or
+//! that somebody has stirred. A note is counted before the duty is offered. A pass clears `busy` before it looks at anything
+//! and sets it again at its end where something is left, so a stir during a pass is not lost either. While it is clear in
+//! between, the thread on duty is inside the pass, and it looks again before it gives the duty back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -23,7 +25,6 @@ use super::control::Record;
 use super::engine::{Engine, Finished, How};
 use super::exchange::{Exchange, stage};
 use super::lines::Lines;
-use super::table::{NORN_MPI_ACTIVE, NORN_MPI_FINALIZED};
 use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI, NORN_E_TASK_FAILED, NORN_E_UNSUPPORTED};
 use crate::abi::types::{NORN_PLACE_MPI, norn_place, norn_world_info};
 use crate::error::{Error, Result};
@@ -79,6 +80,8 @@ pub(crate) struct World {
     /// Handle of the runtime, as a number.
     pub(crate) runtime: usize,
     pub(crate) calls: Calls,
+    /// The communicator it was attached to, as the application gave it.
+    pub(crate) given: i32,
     pub(crate) rank: i32,
     pub(crate) size: i32,
     /// Keys.
@@ -98,7 +101,7 @@ pub(crate) struct World {
     inside: AtomicU64,
     inbox: Mutex<Vec<Note>>,
     notes: AtomicUsize,
-    busy: AtomicUsize,
+    pub(crate) busy: AtomicUsize,
     /// Exchanges that have not ended.
     live: AtomicUsize,
     /// Messages and collectives that MPI has.
@@ -108,6 +111,8 @@ pub(crate) struct World {
     /// One-thread modes: ends that are told when nothing is runnable.
     held: Mutex<Finished>,
     pub(crate) life: AtomicU8,
+    /// MPI_Finalize has begun. Set under the engine's lock, so a pass finds MPI either usable until it ends, or gone.
+    pub(crate) mpi_gone: AtomicBool,
     /// Counts what ends a rest, and one more than what it was when this rank was last found at rest (`rest`).
     pub(crate) activity: AtomicU64,
     pub(crate) rested_at: AtomicU64,
@@ -135,6 +140,7 @@ fn thread_number() -> u64 {
 pub(crate) struct Found {
     pub(crate) runtime: usize,
     pub(crate) calls: Calls,
+    pub(crate) given: i32,
     pub(crate) rank: i32,
     pub(crate) size: i32,
     pub(crate) tags: u64,
@@ -153,6 +159,7 @@ impl World {
         Self {
             runtime: found.runtime,
             calls: found.calls,
+            given: found.given,
             rank: found.rank,
             size: found.size,
             tags: found.tags,
@@ -170,8 +177,9 @@ impl World {
             live: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             unposted: AtomicUsize::new(0),
-            held: Mutex::new(Vec::new()),
+            held: Mutex::new(Finished::new()),
             life: AtomicU8::new(life::OPEN),
+            mpi_gone: AtomicBool::new(false),
             activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),
@@ -367,7 +375,7 @@ impl World {
             return;
         }
         if let Some(_duty) = runtime.take_duty() {
-            let mut finished = Vec::new();
+            let mut finished = Finished::new();
             self.run_engine(runtime, false, &mut finished);
             self.deliver(runtime, finished);
         }
@@ -379,19 +387,22 @@ impl World {
             self.busy.store(0, Ordering::SeqCst);
             return false;
         }
-        let previous = self.inside.swap(thread_number(), Ordering::Relaxed);
+        // Written under the engine's lock only.
+        let previous = self.inside.load(Ordering::Relaxed);
+        self.inside.store(thread_number(), Ordering::Relaxed);
+        // From here on whoever stirs is heard by the next pass, if this one does not.
+        if self.busy.load(Ordering::SeqCst) != 0 {
+            self.busy.swap(0, Ordering::SeqCst);
+        }
         if self.only.is_some() {
             let now = self.made.elapsed().as_nanos() as u64;
             self.last_pass.store(now, Ordering::Relaxed);
         }
         let mut went_on = false;
-        if self.calls.state() == NORN_MPI_ACTIVE {
-            let notes = core::mem::take(&mut *self.inbox.lock());
-            went_on |= !notes.is_empty();
-            let taken = notes.len();
-            for note in notes {
-                engine.take_note(self, runtime, note, finished);
-            }
+        let taken;
+        if self.has_mpi() {
+            taken = self.take_notes(runtime, &mut engine, finished);
+            went_on |= taken != 0;
             went_on |= engine.post_ready(self, runtime, finished);
             if tests {
                 went_on |= engine.test(self, runtime, finished);
@@ -404,43 +415,44 @@ impl World {
                 engine.join_all(self);
                 self.settle(&mut engine);
             }
-            self.notes.fetch_sub(taken, Ordering::SeqCst);
-        } else if self.calls.state() == NORN_MPI_FINALIZED {
-            went_on |= self.outlive_mpi(runtime, &mut engine, finished);
+        } else {
+            taken = self.outlive_mpi(runtime, &mut engine, finished);
+            went_on |= taken != 0;
         }
-        self.unposted
-            .store(usize::from(engine.has_ready()), Ordering::SeqCst);
+        let unposted = usize::from(engine.has_ready());
+        if self.unposted.load(Ordering::Relaxed) != unposted {
+            self.unposted.store(unposted, Ordering::SeqCst);
+        }
         self.in_flight.store(engine.in_flight(), Ordering::Relaxed);
-        self.busy
-            .store(usize::from(engine.is_busy()), Ordering::SeqCst);
+        if engine.is_busy() {
+            self.busy.store(1, Ordering::SeqCst);
+        }
+        // Last: what they have left behind can be seen by now.
+        if taken != 0 {
+            self.notes.fetch_sub(taken, Ordering::SeqCst);
+        }
         self.inside.store(previous, Ordering::Relaxed);
         went_on
     }
 
-    /// MPI is gone, and so is everything that was under way.
-    fn outlive_mpi(&self, runtime: &Runtime, engine: &mut Engine, finished: &mut Finished) -> bool {
-        let notes = core::mem::take(&mut *self.inbox.lock());
-        let taken = notes.len();
-        if engine.failed.is_none() {
-            let text = "MPI_Finalize was called before norn_close or norn_world_detach";
-            self.complain(runtime, text);
-            engine.failed = Some(Record {
-                status: NORN_E_MPI,
-                rank: self.rank,
-                worker: -1,
-                operation: "MPI_Finalize".into(),
-                text: text.into(),
-                ..Record::default()
-            });
-            engine.forsake(finished);
+    /// Acts on what has been noted. Returns how many notes that were; they count until the pass is over.
+    pub(crate) fn take_notes(
+        &self,
+        runtime: &Runtime,
+        engine: &mut Engine,
+        finished: &mut Finished,
+    ) -> usize {
+        if self.notes.load(Ordering::SeqCst) == 0 {
+            return 0;
         }
-        for note in notes {
+        let mut notes = core::mem::take(&mut engine.notes);
+        core::mem::swap(&mut *self.inbox.lock(), &mut notes);
+        let taken = notes.len();
+        for note in notes.drain(..) {
             engine.take_note(self, runtime, note, finished);
         }
-        engine.post_ready(self, runtime, finished);
-        self.settled.store(true, Ordering::SeqCst);
-        self.notes.fetch_sub(taken, Ordering::SeqCst);
-        taken != 0
+        engine.notes = notes;
+        taken
     }
 
     /// Completes tokens. In one-thread modes everything that can be posted is posted first; then, when nothing is
@@ -533,7 +545,7 @@ impl World {
 
 impl Lowering for World {
     fn pass(&self, runtime: &Runtime) -> bool {
-        let mut finished = Vec::new();
+        let mut finished = Finished::new();
         let mut went_on = self.run_engine(runtime, true, &mut finished);
         went_on |= self.deliver(runtime, finished);
         if runtime.one_thread && self.holds_ends() {
@@ -596,7 +608,7 @@ impl Lowering for World {
     }
 
     fn abort(&self, code: i32) {
-        if self.calls.state() == NORN_MPI_ACTIVE {
+        if self.has_mpi() {
             self.calls.abort(self.control, code);
         }
     }

@@ -62,6 +62,16 @@ pub(crate) fn resolve(handle: *mut norn_world) -> Result<Entry> {
     }
 }
 
+/// All worlds, each once.
+pub(crate) fn all() -> Vec<Arc<World>> {
+    let table = TABLE.read();
+    let entries = table.iter().filter_map(|(_, entry)| entry.as_ref());
+    entries
+        .filter(|entry| entry.lane == 0)
+        .map(|entry| entry.world.clone())
+        .collect()
+}
+
 /// Takes all handles of a world out of the table.
 pub(crate) fn leave(world: &World) {
     let mut table = TABLE.write();

@@ -203,6 +203,9 @@ typedef struct norn_mpi_done {
   int32_t comm;
 } norn_mpi_done;
 
+// What `at_finalize` has called.
+typedef void (*norn_mpi_then_fn)(int32_t comm);
+
 // The calls. No pointer is NULL.
 //
 // Threads: the caller sees to it that MPI's thread level allows the call. Calls on one `norn_mpi_requests` are made
@@ -325,6 +328,11 @@ typedef struct norn_mpi_table {
   int32_t (*alloc)(uint64_t bytes, void **address);
   // `MPI_Free_mem`, while MPI is active.
   int32_t (*free)(void *address);
+  // Has `then` called when MPI_Finalize begins, on the thread that calls it, while all of MPI still works (as the
+  // deletion of an attribute of MPI_COMM_SELF). May be called again with the same `then`, which changes nothing.
+  // `then` is told `NORN_MPI_NO_HANDLE`: the end of every rank of this process; `sim`, which has many, tells the
+  // communicator that was given here.
+  int32_t (*at_finalize)(int32_t comm, norn_mpi_then_fn then);
 } norn_mpi_table;
 
 // What a plug-in exports under the name `norn_mpi_plugin`: its table, which lives as long as the process. NULL: the

@@ -230,6 +230,33 @@ static int32_t free_memory(void *address) {
     return quiet_end(&quiet, MPI_Free_mem(address));
 }
 
+/* The end. An attribute of MPI_COMM_SELF is deleted first of all in MPI_Finalize. */
+
+static norn_mpi_then_fn then_at_finalize;
+
+static int finalize_begins(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm, (void)key, (void)value, (void)extra;
+    then_at_finalize(NORN_MPI_NO_HANDLE);
+    return MPI_SUCCESS;
+}
+
+static int32_t at_finalize(int32_t comm, norn_mpi_then_fn then) {
+    int key;
+    struct quiet quiet;
+    (void)comm;
+    /* Attached by one thread at a time, as the thread level asks, or under the same function. */
+    if (then_at_finalize == then) return NORN_MPI_OK;
+    quiet_begin(&quiet);
+    int code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize_begins, &key, NULL);
+    if (code == MPI_SUCCESS) {
+        then_at_finalize = then;
+        code = MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+        if (code != MPI_SUCCESS) then_at_finalize = NULL;
+        MPI_Comm_free_keyval(&key);
+    }
+    return quiet_end(&quiet, code);
+}
+
 static const norn_mpi_table table = {
     .version = NORN_MPI_TABLE_VERSION,
     .struct_size = sizeof(norn_mpi_table),
@@ -261,6 +288,7 @@ static const norn_mpi_table table = {
     .iprobe = iprobe,
     .alloc = alloc_memory,
     .free = free_memory,
+    .at_finalize = at_finalize,
 };
 
 __attribute__((visibility("default"))) const norn_mpi_table *norn_mpi_plugin(void);

@@ -24,6 +24,7 @@ mod this_mpi;
 mod types;
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::{Mutex, OnceLock};
 
 use mpi_sys::*;
 
@@ -262,6 +263,65 @@ unsafe extern "C" fn comm_free(comm: i32) -> i32 {
     unsafe { MPI_Comm_free(&mut comm) }
 }
 
+/// What is called when MPI_Finalize begins.
+static THEN: OnceLock<norn_mpi_then_fn> = OnceLock::new();
+
+unsafe extern "C" fn copies_nothing(
+    _comm: MPI_Comm,
+    _key: c_int,
+    _extra: *mut c_void,
+    _from: *mut c_void,
+    _to: *mut c_void,
+    copied: *mut c_int,
+) -> c_int {
+    unsafe { copied.write(0) };
+    0
+}
+
+unsafe extern "C" fn finalize_begins(
+    _comm: MPI_Comm,
+    _key: c_int,
+    _value: *mut c_void,
+    _extra: *mut c_void,
+) -> c_int {
+    if let Some(then) = THEN.get() {
+        unsafe { then(NORN_MPI_NO_HANDLE) };
+    }
+    0
+}
+
+/// An attribute of MPI_COMM_SELF is deleted first of all in MPI_Finalize.
+unsafe extern "C" fn at_finalize(_comm: i32, then: norn_mpi_then_fn) -> i32 {
+    static SET: Mutex<bool> = Mutex::new(false);
+    let mut set = SET.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if *set {
+        return NORN_MPI_OK;
+    }
+    let _ = THEN.set(then);
+    let _quiet = Quiet::new();
+    let mut key = 0;
+    let made = unsafe {
+        check(MPI_Comm_create_keyval(
+            Some(copies_nothing),
+            Some(finalize_begins),
+            &mut key,
+            core::ptr::null_mut(),
+        ))
+        .and_then(|()| {
+            let set = check(MPI_Comm_set_attr(RSMPI_COMM_SELF, key, core::ptr::null_mut()));
+            let _ = MPI_Comm_free_keyval(&mut key);
+            set
+        })
+    };
+    match made {
+        Ok(()) => {
+            *set = true;
+            NORN_MPI_OK
+        }
+        Err(code) => code.0,
+    }
+}
+
 unsafe extern "C" fn alloc(bytes: u64, address: *mut *mut c_void) -> i32 {
     let mut got: *mut c_void = core::ptr::null_mut();
     let Ok(size) = MPI_Aint::try_from(bytes) else {
@@ -318,6 +378,7 @@ static TABLE: norn_mpi_table = norn_mpi_table {
     iprobe: requests::iprobe,
     alloc,
     free,
+    at_finalize,
 };
 
 /// What norn asks a plug-in for.
