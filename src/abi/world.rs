@@ -370,7 +370,9 @@ unsafe fn collective(
 /// Rules for all collectives: every rank declares the same ones in the same order on a lane, from one thread at a time;
 /// they run in that order. Before each, the ranks agree on whether all can enter it: if a predecessor fails on one rank, or
 /// it is cancelled there, it fails on all, with that rank's record (`NORN_UNGUARDED` in `how->flags` leaves the agreement
-/// out). `how_or_null`, slices, errors and threads as in `norn_send`; slices are one block.
+/// out). Where they have declared different kinds, roots, predefined operations or sizes, it fails on all with `NORN_E_MISMATCH`, and
+/// none has entered. Once entered, an error of MPI's at its start on one rank fails the world (`norn_world_fail`), with its text:
+/// the others are inside, and nobody can tell any more what matches what. `how_or_null`, slices, errors and threads as in `norn_send`; slices are one block.
 ///
 /// # Safety
 /// As `norn_send`.
@@ -440,6 +442,9 @@ pub unsafe extern "C" fn norn_reduce(
 }
 
 /// Reduces `from` of all ranks into `to` of all ranks. `from_or_null`: NULL: in place, on every rank. See `norn_barrier` for the rules.
+/// `NORN_E_INVALID`: `op` is none, or one that a predefined type has not (bytes have the bitwise ones only, floating-point
+/// numbers sum, product, minimum and maximum, complex ones sum and product), here and in `norn_reduce`; `from` and `to`
+/// share memory, in any collective that has both.
 ///
 /// # Safety
 /// As `norn_send`.

@@ -260,3 +260,113 @@ fn arguments_that_do_not_fit_are_named() {
         }
     });
 }
+
+#[test]
+fn operations_that_a_type_has_not_are_refused_at_the_call() {
+    on_ranks(&config(), |rank| {
+        let mut memory = [0u8; 64];
+        let reduce = |datatype, op| {
+            let slice = norn::abi::slice::norn_slice {
+                r#type: datatype,
+                count: 2,
+                ..*room(&mut [0u8; 64])
+            };
+            // SAFETY: refused, so nothing touches the memory later.
+            let status =
+                unsafe { norn_allreduce(rank.world, null(), &slice, op, null(), null_mut()) };
+            assert_eq!(status, NORN_E_INVALID, "op {op} on type {datatype}");
+            assert!(last_error().contains("op "), "{}", last_error());
+        };
+        for op in [-1, 10, 99, NORN_OF_MPI, i64::MIN, i64::MAX] {
+            reduce(NORN_I64, op);
+        }
+        for op in NORN_SUM..NORN_BAND {
+            reduce(NORN_BYTE, op);
+        }
+        for op in NORN_LAND..=NORN_BXOR {
+            reduce(NORN_F32, op);
+            reduce(NORN_F64, op);
+        }
+        for op in NORN_MIN..=NORN_BXOR {
+            reduce(NORN_C64, op);
+            reduce(NORN_C128, op);
+        }
+        // The world goes on.
+        let mut token = norn_token::default();
+        // SAFETY: the memory outlives the wait.
+        unsafe {
+            let bytes = room(&mut memory);
+            ok(norn_allreduce(
+                rank.world,
+                null(),
+                &*bytes,
+                NORN_BOR,
+                null(),
+                &mut token,
+            ));
+        }
+        ok(rank.wait(token));
+    });
+}
+
+#[test]
+fn a_source_that_is_also_the_target_is_refused_at_the_call() {
+    on_ranks(&config(), |rank| {
+        let mut memory = [0i64; 4];
+        let all = room_of_numbers(&mut memory);
+        let part = |first: u64, count: u64| norn::abi::slice::norn_slice {
+            ptr: all.ptr.wrapping_byte_add(8 * first as usize),
+            count,
+            ..*all
+        };
+        let reduce = |from: &_, to: &_, token: *mut norn_token| {
+            // SAFETY: the memory outlives the wait.
+            unsafe { norn_allreduce(rank.world, from, to, NORN_SUM, null(), token) }
+        };
+        for (from, to) in [(part(0, 4), part(0, 4)), (part(0, 2), part(1, 2))] {
+            assert_eq!(reduce(&from, &to, null_mut()), NORN_E_INVALID);
+            assert!(last_error().contains("share memory"), "{}", last_error());
+        }
+        let mut token = norn_token::default();
+        ok(reduce(&part(0, 2), &part(2, 2), &mut token));
+        ok(rank.wait(token));
+    });
+}
+
+#[test]
+fn collectives_that_differ_between_ranks_fail_on_all_and_later_ones_go_on() {
+    on_ranks(&config(), |rank| {
+        let first = rank.rank == 0;
+        let (world, mut memory) = (rank.world, [1i64; 4]);
+        let all = room_of_numbers(&mut memory);
+        let half = norn::abi::slice::norn_slice { count: 2, ..*all };
+        let mine = if first { &*all } else { &half };
+        for case in 0..5 {
+            let mut token = norn_token::default();
+            // SAFETY: the memory outlives the waits.
+            unsafe {
+                ok(match case {
+                    0 if first => norn_barrier(world, null(), &mut token),
+                    0 | 1 => norn_allreduce(world, null(), mine, NORN_SUM, null(), &mut token),
+                    2 => norn_bcast(world, mine, 0, null(), &mut token),
+                    3 => norn_bcast(world, &*all, rank.rank, null(), &mut token),
+                    _ => {
+                        let op = if first { NORN_SUM } else { NORN_MAX };
+                        norn_allreduce(world, null(), &*all, op, null(), &mut token)
+                    }
+                });
+                assert_eq!(rank.wait(token), NORN_E_MISMATCH, "case {case}");
+                ok(norn_allreduce(
+                    world,
+                    null(),
+                    &*all,
+                    NORN_MAX,
+                    null(),
+                    &mut token,
+                ));
+                ok(rank.wait(token));
+            }
+        }
+        assert_eq!(memory, [1; 4]);
+    });
+}

@@ -2,7 +2,8 @@
 //!
 //! Before each collective its lane agrees, by an allreduce of one word, on whether it is entered: the word is 0 where
 //! this rank is ready, and its rank plus one where it is not (a predecessor failed, it was cancelled). The largest
-//! word wins, and its owner tells all others why. One agreement at a time on a lane, and the next one begins only
+//! word wins, and its owner tells all others why. A digest of the collective goes with it: where ranks have declared
+//! different ones, none enters, and each fails. One agreement at a time on a lane, and the next one begins only
 //! when the collective has been posted, so that the order of MPI calls on the lane's communicator is the same everywhere.
 //! `NORN_UNGUARDED` leaves the agreement out; such a collective that cannot be entered fails the world.
 //!
@@ -14,14 +15,16 @@ use std::sync::Arc;
 
 use core::ffi::c_void;
 
-use super::calls::Failed;
+use super::calls::{Calls, Failed};
 use super::control::{Control, Record};
 use super::engine::{Engine, Finished, Flight, How};
 use super::exchange::{Exchange, What, stage};
 use super::table::*;
 use super::world::World;
-use crate::abi::datatype::{NORN_I64, NORN_MAX, NORN_OF_MPI, norn_op, norn_type};
-use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI};
+use crate::abi::datatype::{
+    NORN_BXOR, NORN_I64, NORN_MAX, NORN_OF_MPI, NORN_SUM, norn_op, norn_type,
+};
+use crate::abi::status::{NORN_E_CLOSED, NORN_E_MISMATCH, NORN_E_MPI};
 use crate::lower::slice::Layout;
 use crate::run::runtime::Runtime;
 
@@ -62,8 +65,9 @@ pub(crate) struct Lane {
     agreeing: bool,
     /// Take part in agreements up to this number.
     joined: u64,
-    /// What this rank says, and what all say.
-    words: Box<[i64; 2]>,
+    /// What this rank says, and what all say: who does not enter, then the collective's digest and its negative, whose
+    /// largest are each other's negative where all ranks have the same.
+    words: Box<[[i64; 3]; 2]>,
     /// Why collectives were not entered, told before the agreement ended here.
     told: HashMap<u64, Record>,
     /// Collectives that were not entered and whose reason has not come.
@@ -86,7 +90,7 @@ impl Lane {
             current: None,
             agreeing: false,
             joined: 0,
-            words: Box::new([0; 2]),
+            words: Box::new([[0; 3]; 2]),
             told: HashMap::new(),
             unexplained: HashMap::new(),
         }
@@ -111,7 +115,96 @@ fn call_of(kind: i32) -> &'static str {
     }
 }
 
+/// Of a rank that does not enter; smaller than any digest.
+const NO_DIGEST: i64 = i64::MIN;
+
+/// What must be the same on all ranks, as a number: the kind, the root, the operation and the bytes, each where the kind
+/// has it. Not the type: MPI has several for the same element.
+fn digest_of(calls: &Calls, exchange: &Exchange) -> Result<i64, Failed> {
+    let What::Collective(what) = &exchange.what else {
+        return Ok(NO_DIGEST);
+    };
+    let rooted = !matches!(
+        what.kind,
+        NORN_MPI_BARRIER | NORN_MPI_ALLREDUCE | NORN_MPI_ALLGATHER | NORN_MPI_ALLGATHERV
+    ) && !matches!(what.kind, NORN_MPI_ALLTOALL | NORN_MPI_ALLTOALLV);
+    let reduces = matches!(what.kind, NORN_MPI_REDUCE | NORN_MPI_ALLREDUCE);
+    let facts = [
+        i64::from(what.kind),
+        if rooted { i64::from(what.root) } else { 0 },
+        if reduces {
+            shared_op(calls, what.op)?
+        } else {
+            0
+        },
+        what.bytes_of_each(),
+    ];
+    // FNV-1a, which must be the same in every process.
+    let hash = facts
+        .iter()
+        .flat_map(|fact| fact.to_le_bytes())
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    Ok((hash >> 1) as i64)
+}
+
+/// An operation as all ranks know it: a predefined one by its number, however it was named. The handles of others may
+/// differ between ranks, so they all count as one.
+fn shared_op(calls: &Calls, op: norn_op) -> Result<i64, Failed> {
+    if op & NORN_OF_MPI == 0 {
+        return Ok(op);
+    }
+    for number in NORN_SUM..=NORN_BXOR {
+        if calls.op_builtin(number)? == op as i32 {
+            return Ok(number);
+        }
+    }
+    Ok(-1)
+}
+
+/// The ranks have declared different collectives, and none has entered.
+fn mismatch(world: &World, exchange: &Exchange) -> How {
+    let (operation, text) = match &exchange.what {
+        What::Collective(what) => (call_of(what.kind), what.declared(world.rank)),
+        What::Message(_) => ("", String::new()),
+    };
+    How::Failed {
+        status: NORN_E_MISMATCH,
+        code: 0,
+        operation,
+        text: format!(
+            "the ranks differ in kind, root, operation or size of this collective; this rank: {text}"
+        ),
+    }
+}
+
 impl Collective {
+    /// Bytes that every rank must say the same of; 0 where each has its own.
+    fn bytes_of_each(&self) -> i64 {
+        let bytes = |part: &Option<Part>, count: i64| match part {
+            Some(part) => count.wrapping_mul(part.layout.element.bytes as i64),
+            None => 0,
+        };
+        match self.kind {
+            NORN_MPI_GATHER if !self.in_place => bytes(&self.send, self.send_count),
+            NORN_MPI_SCATTER if self.recv.is_none() => bytes(&self.send, self.send_count),
+            NORN_MPI_BARRIER | NORN_MPI_GATHERV | NORN_MPI_SCATTERV | NORN_MPI_ALLGATHERV
+            | NORN_MPI_ALLTOALLV => 0,
+            _ => bytes(&self.recv, self.recv_count),
+        }
+    }
+
+    fn declared(&self, own_rank: i32) -> String {
+        format!(
+            "{}, {} B, root {}, operation {}",
+            self.describe(own_rank),
+            self.bytes_of_each(),
+            self.root,
+            self.op
+        )
+    }
+
     pub(crate) fn describe(&self, own_rank: i32) -> String {
         let name = call_of(self.kind).trim_start_matches("MPI_I");
         format!("{name} on lane {} of rank {own_rank}", self.lane)
@@ -169,8 +262,17 @@ impl Engine {
         let calls = self.calls();
         let (datatype, op) = (calls.type_builtin(NORN_I64)?, calls.op_builtin(NORN_MAX)?);
         let room = &mut self.lanes[lane as usize];
-        room.words[0] = word;
-        room.words[1] = 0;
+        let digest = match &room.current {
+            Some(exchange) if enters => digest_of(&calls, exchange)?,
+            _ => NO_DIGEST,
+        };
+        let against = if digest == NO_DIGEST {
+            NO_DIGEST
+        } else {
+            -digest
+        };
+        room.words[0] = [word, digest, against];
+        room.words[1] = [0; 3];
         let what = norn_mpi_collective {
             kind: NORN_MPI_ALLREDUCE,
             comm: room.comm,
@@ -178,8 +280,8 @@ impl Engine {
             op,
             send: core::ptr::from_ref(&room.words[0]).cast(),
             recv: core::ptr::from_mut(&mut room.words[1]).cast(),
-            send_count: 1,
-            recv_count: 1,
+            send_count: 3,
+            recv_count: 3,
             send_counts: core::ptr::null(),
             send_displs: core::ptr::null(),
             recv_counts: core::ptr::null(),
@@ -213,7 +315,8 @@ impl Engine {
         let room = &mut self.lanes[lane as usize];
         room.agreeing = false;
         let number = room.number;
-        let decliner = room.words[1] as i32 - 1;
+        let [decliner, digest, against] = room.words[1];
+        let (decliner, differs) = (decliner as i32 - 1, digest != against.wrapping_neg());
         let told = room.told.remove(&number);
         let current = room.current.take();
         if done.outcome != NORN_MPI_DONE {
@@ -242,6 +345,10 @@ impl Engine {
         }
         match current {
             None => {}
+            Some(exchange) if decliner < 0 && differs => {
+                let how = mismatch(world, &exchange);
+                self.end_collective(world, &exchange, how, finished);
+            }
             Some(exchange) if decliner < 0 => self.enter_collective(world, &exchange, finished),
             Some(exchange) => {
                 let cause = exchange.cause();

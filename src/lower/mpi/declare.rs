@@ -9,7 +9,10 @@ use super::exchange::{Exchange, Message, Staging, What};
 use super::stage::Envelope;
 use super::table::*;
 use super::world::{Note, World};
-use crate::abi::datatype::{NORN_OF_MPI, norn_op, norn_type};
+use crate::abi::datatype::{
+    NORN_BAND, NORN_BXOR, NORN_BYTE, NORN_C64, NORN_C128, NORN_F32, NORN_F64, NORN_MAX,
+    NORN_OF_MPI, NORN_PROD, NORN_SUM, norn_op, norn_type,
+};
 use crate::abi::slice::norn_slice;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_THREAD, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
@@ -338,6 +341,7 @@ impl World {
             send,
             recv,
         };
+        check_apart(&collective, is_root)?;
         self.shape(&mut collective, call, is_root)?;
         Ok((collective, accesses))
     }
@@ -396,6 +400,9 @@ impl World {
     }
 
     fn shape_reduction(&self, what: &mut Collective, is_root: bool) -> Result<()> {
+        for part in what.send.iter().chain(&what.recv) {
+            check_op(what.op, part.datatype)?;
+        }
         let all = what.kind == NORN_MPI_ALLREDUCE;
         if all || is_root {
             need(&what.recv, "to")?;
@@ -492,6 +499,64 @@ impl World {
 enum Spread {
     Sends,
     Receives,
+}
+
+/// Refuses an operation that is none, and a predefined one that this predefined type has not. Of others MPI knows more.
+fn check_op(op: norn_op, datatype: norn_type) -> Result<()> {
+    if op & NORN_OF_MPI != 0 && op >> 32 == 1 && op as i32 != 0 {
+        return Ok(());
+    }
+    if !(NORN_SUM..=NORN_BXOR).contains(&op) {
+        return Err(invalid(format!("op {op} is none")));
+    }
+    let (has, kind) = match datatype {
+        NORN_BYTE => (op >= NORN_BAND, "bytes have the bitwise operations only"),
+        NORN_F32 | NORN_F64 => (
+            op <= NORN_MAX,
+            "floating-point numbers have no logical and no bitwise operations",
+        ),
+        NORN_C64 | NORN_C128 => (
+            op <= NORN_PROD,
+            "complex numbers have the sum and the product only",
+        ),
+        _ => (true, ""),
+    };
+    match has {
+        true => Ok(()),
+        false => Err(invalid(format!("op {op} on type {datatype}: {kind}"))),
+    }
+}
+
+/// MPI takes no memory as both source and target of a call.
+fn check_apart(what: &Collective, is_root: bool) -> Result<()> {
+    let rooted = matches!(
+        what.kind,
+        NORN_MPI_REDUCE | NORN_MPI_GATHER | NORN_MPI_SCATTER
+    );
+    let (Some(from), Some(to)) = (&what.send, &what.recv) else {
+        return Ok(());
+    };
+    if rooted && !is_root {
+        return Ok(());
+    }
+    let span = |part: &Part| {
+        let layout = &part.layout;
+        let bytes = layout.count.saturating_mul(layout.element.extent) as usize;
+        (layout.address, layout.address.saturating_add(bytes))
+    };
+    let (from, to) = (span(from), span(to));
+    // An empty side begins and ends at the same byte, and meets nothing.
+    if from.0.max(to.0) < from.1.min(to.1) {
+        let which = if what.kind == NORN_MPI_SCATTER {
+            "to"
+        } else {
+            "from"
+        };
+        return Err(invalid(format!(
+            "from and to share memory; {which} is NULL where the operation is in place"
+        )));
+    }
+    Ok(())
 }
 
 fn need(part: &Option<Part>, name: &str) -> Result<()> {

@@ -154,7 +154,8 @@ static int32_t icollective(norn_mpi_requests *set, const norn_mpi_collective *wh
                      NULL, NULL, NULL, NULL, NULL};
     int ranks, rank, parts, vs;
     struct keep *keep;
-    int32_t at;
+    struct quiet quiet;
+    int32_t at, code = NORN_MPI_NO_MEMORY;
     if (no_comm(c.comm) || what->kind < NORN_MPI_BARRIER || what->kind > NORN_MPI_ALLTOALLV) return NORN_MPI_INVALID;
     EXPECT(MPI_Comm_size(c.comm, &ranks));
     EXPECT(MPI_Comm_rank(c.comm, &rank));
@@ -180,8 +181,12 @@ static int32_t icollective(norn_mpi_requests *set, const norn_mpi_collective *wh
     EXPECT(take_slot(set, &at));
     c.request = &set->request[at];
     keep = new_keep((int64_t)vs * ranks);
-    return posted(set, at, keep == NULL ? NORN_MPI_NO_MEMORY : post_collective(&c, parts, ranks, keep), COLLECTIVE,
-                  user, keep, slot);
+    if (keep != NULL) {
+        /* Open MPI sends some errors of arguments to MPI_COMM_WORLD's handler, whatever the communicator. */
+        quiet_begin(&quiet);
+        code = quiet_end(&quiet, post_collective(&c, parts, ranks, keep));
+    }
+    return posted(set, at, code, COLLECTIVE, user, keep, slot);
 }
 
 static int32_t count_limit(int64_t *limit) {

@@ -119,12 +119,16 @@ static void finish(norn_mpi_requests *set, int32_t at, int code, MPI_Status *sta
     give_back(set, at);
 }
 
-/* Open MPI sends the error of a request to the handler of its communicator. MPICH has forgotten which that was. */
-static void quiet_requests(struct quiet *quiet) {
+/*
+ * Open MPI sends the error of a message to the handler of its communicator, that of a collective to MPI_COMM_WORLD's.
+ * MPICH has forgotten which it was.
+ */
+static void quiet_requests(struct quiet *quiet, int collectives) {
     quiet->count = 0;
 #ifdef OPEN_MPI
-    (void)quiet;
+    if (collectives) quiet_one(quiet, MPI_COMM_WORLD);
 #else
+    (void)collectives;
     quiet_one(quiet, MPI_COMM_SELF);
     quiet_one(quiet, MPI_COMM_WORLD);
 #endif
@@ -132,7 +136,7 @@ static void quiet_requests(struct quiet *quiet) {
 
 static int test_one(norn_mpi_requests *set, int *flag) {
     struct quiet quiet;
-    quiet_requests(&quiet);
+    quiet_requests(&quiet, set->collectives);
     return quiet_end(&quiet, MPI_Test(&set->tested[0], flag, &set->status[0]));
 }
 
@@ -140,7 +144,7 @@ static int test_one(norn_mpi_requests *set, int *flag) {
 static int test_some(norn_mpi_requests *set, int count, int *finished) {
     struct quiet quiet;
     int code, class;
-    quiet_requests(&quiet);
+    quiet_requests(&quiet, set->collectives);
     code = MPI_Testsome(count, set->tested, finished, set->index, set->status);
 #ifdef OPEN_MPI
     /* It looks, then lets messages go on, and does not look again: what has just come would be seen in the next test only. */
@@ -161,6 +165,7 @@ static int test_some(norn_mpi_requests *set, int count, int *finished) {
 /* Collects the requests to test; writes those that MPI has nothing to wait for to `done` at once. */
 static int collect(norn_mpi_requests *set, const int32_t *slots, int32_t count, norn_mpi_done *done, int32_t *written) {
     int collected = 0;
+    set->collectives = 0;
     set->pass++;
     for (int32_t i = 0; i < count; i++) {
         int32_t at = slots[i];
@@ -170,6 +175,7 @@ static int collect(norn_mpi_requests *set, const int32_t *slots, int32_t count, 
             continue;
         }
         set->slot[at].pass = set->pass;
+        if (set->slot[at].kind == COLLECTIVE || set->slot[at].kind == IDUP) set->collectives = 1;
         set->tested[collected] = set->request[at];
         set->tested_slot[collected++] = at;
     }

@@ -35,6 +35,7 @@ struct norn_mpi_requests {
     int32_t used, free_count, capacity;
     uint32_t pass;
     /* Scratch of a test. */
+    int collectives; /* some are among the tested */
     MPI_Request *tested;
     int32_t *tested_slot;
     int *index;

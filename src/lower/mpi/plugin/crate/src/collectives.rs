@@ -5,6 +5,7 @@ use core::ffi::{c_int, c_void};
 use mpi_sys::*;
 
 use crate::codes::{Code, check};
+use crate::quiet::Quiet;
 use crate::requests::{Keep, Kind, answer, set_of};
 use crate::table::*;
 use crate::this_mpi::*;
@@ -304,7 +305,11 @@ pub unsafe extern "C" fn icollective(
         user,
         Some(keep),
         |keep, request| match keep {
-            Some(keep) => unsafe { post(call, reads, arrays(what, reads, ranks), keep, request) },
+            // Open MPI sends some errors of arguments to MPI_COMM_WORLD's handler, whatever the communicator.
+            Some(keep) => unsafe {
+                let _quiet = Quiet::new();
+                post(call, reads, arrays(what, reads, ranks), keep, request)
+            },
             None => Err(Code(NORN_MPI_INVALID)),
         },
     );

@@ -32,13 +32,16 @@ impl Quiet {
         quiet
     }
 
-    /// For tests of requests: Open MPI sends their errors to the handlers of their communicators, MPICH has forgotten
-    /// which those were.
-    pub fn for_requests() -> Self {
+    /// For tests of requests: Open MPI sends the errors of messages to the handlers of their communicators, those of
+    /// collectives to that of MPI_COMM_WORLD; MPICH has forgotten which those were.
+    pub fn for_requests(collectives: bool) -> Self {
         if IS_MPICH {
             return Self::new();
         }
-        Self { kept: [None; 3] }
+        let world = collectives.then(|| keep(unsafe { RSMPI_COMM_WORLD }));
+        Self {
+            kept: [world.flatten(), None, None],
+        }
     }
 }
 

@@ -197,7 +197,13 @@ impl Requests {
         }
         let mut finished: c_int = 0;
         let code = {
-            let _quiet = Quiet::for_requests();
+            let collectives = self.tested_slot.iter().any(|slot| {
+                matches!(
+                    self.slot[*slot as usize].kind,
+                    Kind::Collective | Kind::Duplicate
+                )
+            });
+            let _quiet = Quiet::for_requests(collectives);
             let mut test_some = |finished: &mut c_int| unsafe {
                 MPI_Testsome(
                     count as c_int,
