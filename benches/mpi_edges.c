@@ -4,8 +4,8 @@
  *
  *     mpirun -n 2 mpi_edges [REPETITIONS]
  *
- * norn runs with zero workers for the first three, so that the awaiting thread polls as MPI_Waitall does, and with one
- * for the last. Both sides use the same communicator size, buffers and placement.
+ * norn runs with zero workers for the first three, so that the awaiting thread polls as MPI_Waitall does, and with the
+ * opener as the one worker for the last. Both sides use the same communicator size, buffers and placement.
  */
 #include <mpi.h>
 #include <norn.h>
@@ -85,12 +85,18 @@ static int32_t compute(norn_self *self, void *arg) {
     return 0;
 }
 
-/* Time of a 1 MiB transfer, of computation alone, and of both, by norn with one worker. */
+/*
+ * Time of a 1 MiB transfer, of computation alone, and of both, one thread a rank. Both ranks copy the message once, into and
+ * out of shared memory; that takes a core and cannot be hidden, so it is measured and taken off what the transfer adds.
+ */
 static void overlap(void) {
     enum { SIZE = 1 << 20, TASKS = 20 };
-    static double transfer[MOST], work[MOST], both[MOST];
+    static double transfer[MOST], work[MOST], both[MOST], copy[MOST];
     static int units = 50;
-    for (int k = -1; k < repetitions; k++)
+    for (int k = -1; k < repetitions; k++) {
+        double began = MPI_Wtime();
+        memcpy(incoming, outgoing, SIZE);
+        if (k >= 0) copy[k] = MPI_Wtime() - began;
         for (int way = 0; way < 3; way++) {
             MPI_Barrier(MPI_COMM_WORLD);
             double start = MPI_Wtime();
@@ -107,14 +113,17 @@ static void overlap(void) {
             double seconds = MPI_Wtime() - start;
             if (k >= 0) (way == 0 ? transfer : way == 1 ? work : both)[k] = seconds;
         }
-    double t = median(transfer) * 1e6, w = median(work) * 1e6, b = median(both) * 1e6;
-    printf("rank %d: 1 MiB beside computation: transfer alone %.1f us, work alone %.1f us, both %.1f us: %.0f %% hidden\n", me, t, w,
-           b, 100 * (t + w - b) / t);
+    }
+    double t = median(transfer) * 1e6, w = median(work) * 1e6, b = median(both) * 1e6, c = median(copy) * 1e6;
+    double shown = b - w - c > 0 ? b - w - c : 0;
+    printf("rank %d: 1 MiB beside computation: transfer alone %.1f us (a copy %.1f us), work alone %.1f us, both %.1f us: %.0f %% "
+           "hidden\n", me, t, c, w, b, 100 * (1 - shown / t));
 }
 
-static void open_with(int workers) {
+static void open_with(int workers, uint64_t flags) {
     norn_config config = NORN_CONFIG_INIT;
     config.workers = workers;
+    config.flags = flags;
     must(norn_open(&config, &rt));
     must(norn_world_attach(rt, MPI_COMM_WORLD, NULL, &world));
 }
@@ -123,10 +132,10 @@ int main(int argc, char **argv) {
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     begin_pair(argc, argv, level);
-    open_with(0);
+    open_with(0, 0);
     measure_pair("norn", ping_norn, stream_norn, many_norn);
     must(norn_close(rt));
-    open_with(1);
+    open_with(1, NORN_CALLER_WORKS);
     overlap();
     must(norn_close(rt));
     end_pair();

@@ -4,6 +4,7 @@
  *
  *     cholesky                                              a built-in matrix whose answer is known exactly
  *     cholesky --matrix A.mtx --rhs b.mtx --tile 96         Matrix Market files
+ *     cholesky --device                                     factorises on a GPU, where there is one with cuBLAS and cuSOLVER
  *     mpirun -n 4 cholesky                                  the same over four ranks, where it was built with MPI
  *     cholesky --help
  *
@@ -11,7 +12,7 @@
  * which must agree in every bit: norn keeps the order of the updates of each tile.
  *
  * The parts: matrix_market.c reads files, problem.c holds the dense problem and judges answers, tiles.c cuts it into
- * data of norn, tile_kernels.c has the bodies of the tasks, tile_solver.c submits them; here they are put together.
+ * data of norn, tile_device.c has the kernels for a device, tile_kernels.c has the bodies of the tasks, tile_solver.c submits them; here they are put together.
  * Over ranks: distribution.c says which rank owns which tile, tile_messages.c sends tiles, distributed_solver.c declares
  * the tasks and messages of one rank, distributed.c puts them together.
  */
@@ -23,6 +24,7 @@
 #include "problem.h"
 #include "report.h"
 #include "run.h"
+#include "tile_device.h"
 #include "tile_solver.h"
 
 #include <cblas.h>
@@ -31,8 +33,9 @@
 
 /* One run as a graph. All tasks are members of one group, whose token completes when the last of them has and fails
  * with the first that failed. */
-static int run_graph(norn_runtime *rt, struct tile_system *system, const struct problem *problem, struct run *run) {
-    struct execution execution = {.rt = rt};
+static int run_graph(norn_runtime *rt, struct tile_system *system, struct tile_device *device,
+                     const struct problem *problem, struct run *run) {
+    struct execution execution = {.rt = rt, .device = device};
     norn_token done;
     norn_runtime_stats before = read_stats(rt);
     double start = now();
@@ -60,13 +63,19 @@ static int run_graph(norn_runtime *rt, struct tile_system *system, const struct 
 }
 
 /* Loads the tiles, lends them to norn for the time of the run, and takes the answer out. */
-static int solve_by_graph(norn_runtime *rt, struct tile_system *system, const struct problem *problem, double *x,
-                          struct run *best) {
+static int solve_by_graph(norn_runtime *rt, struct tile_system *system, struct tile_device *device,
+                          const struct problem *problem, double *x, struct run *best) {
     struct run run = {0};
     tile_system_load(system, problem->matrix, problem->rhs);
     if (tile_system_register(system, rt) != NORN_OK)
         return complain("%s", norn_last_error());
-    int result = run_graph(rt, system, problem, &run);
+    int result = 0;
+    if (device != NULL && tile_device_register(device, rt, &system->factor) != NORN_OK)
+        result = complain("%s", norn_last_error());
+    if (result == 0)
+        result = run_graph(rt, system, device, problem, &run);
+    if (device != NULL && tile_device_unregister(device, rt, &system->factor) != NORN_OK && result == 0)
+        result = complain("%s", norn_last_error());
     if (tile_system_unregister(system, rt) != NORN_OK && result == 0)
         result = complain("%s", norn_last_error());
     if (result == 0) {
@@ -76,14 +85,15 @@ static int solve_by_graph(norn_runtime *rt, struct tile_system *system, const st
     return result;
 }
 
-static int solve(norn_runtime *rt, const struct problem *problem, const struct options *options, struct answers *answers) {
+static int solve(norn_runtime *rt, struct tile_device *device, const struct problem *problem,
+                 const struct options *options, struct answers *answers) {
     struct tile_system system;
     int result = 0;
     if (tile_system_create(&system, problem->rows, problem->cols, options->tile) != 0)
         result = complain("no memory for the tiles of a matrix of %d x %d", problem->rows, problem->cols);
     for (int i = 0; i < options->repeat && result == 0; i++) {
-        result = solve_by_graph(rt, &system, problem, answers->graph, &answers->graph_run);
-        if (result == 0)
+        result = solve_by_graph(rt, &system, device, problem, answers->graph, &answers->graph_run);
+        if (result == 0 && !options->alone)
             result = solve_in_sequence(&system, problem, answers->sequence, &answers->sequence_run);
     }
     tile_system_free(&system);
@@ -91,6 +101,8 @@ static int solve(norn_runtime *rt, const struct problem *problem, const struct o
 }
 
 static int solve_with_runtime(const struct problem *problem, const struct options *options, struct answers *answers) {
+    static struct tile_device device;
+    static char why[DEVICE_WHY_BYTES];
     norn_config config = NORN_CONFIG_INIT;
     config.workers = options->workers;
     config.flags = NORN_CALLER_WORKS; /* main has nothing else to do: it is one of the workers */
@@ -98,7 +110,13 @@ static int solve_with_runtime(const struct problem *problem, const struct option
     if (norn_open(&config, &rt) != NORN_OK)
         return complain("%s", norn_last_error());
     answers->workers = read_stats(rt).workers;
-    int result = solve(rt, problem, options, answers);
+    if (options->device) {
+        if (tile_device_open(&device, rt, why) == 0)
+            answers->device = &device;
+        else
+            answers->no_device = why;
+    }
+    int result = solve(rt, answers->device != NULL ? &device : NULL, problem, options, answers);
     if (norn_close(rt) != NORN_OK && result == 0)
         result = complain("%s", norn_last_error());
     return result;

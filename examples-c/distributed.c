@@ -305,6 +305,12 @@ static int run_session(struct session *session, int argc, char **argv) {
         ranks_end();
         return EXIT_USAGE;
     }
+    if (session->options.device || session->options.alone) {
+        if (session->ranks.rank == 0)
+            complain("--device and --alone are for one process");
+        ranks_end();
+        return EXIT_USAGE;
+    }
     if (session->options.help) {
         if (session->ranks.rank == 0)
             print_help();

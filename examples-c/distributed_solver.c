@@ -69,7 +69,7 @@ static void multiply_transposed(struct rank_view *view, const struct tiles *b, c
     struct tile *cj = tiles_at(c, j, 0);
     if (row > 0)
         receive_from(view, c, cj, distribution_owner(view->d, row - 1, j), 0);
-    run(view, &kernel_gemv_t, 0, (struct operands){tiles_at(a, row, j), tiles_at(b, row, 0), cj, 1.0});
+    run(view, &kernel_gemv_t, 0, (struct operands){.a = tiles_at(a, row, j), .b = tiles_at(b, row, 0), .c = cj, .scale = 1.0});
     if (row + 1 < a->down)
         send_to(view, c, cj, distribution_owner(view->d, row + 1, j), 0);
     else
@@ -190,7 +190,7 @@ static void substitute_forward(struct rank_view *view, const struct tiles *x) {
         for (int i = distribution_row_from(d, k + 1); i < l->down; i += d->down) {
             struct tile *xi = tiles_at(x, i, 0);
             receive_from(view, x, xi, k > 0 ? distribution_owner(d, i, k - 1) : distribution_owner(d, i, i), 0);
-            run(view, &kernel_gemv, 0, (struct operands){tiles_at(l, i, k), xk, xi, -1.0});
+            run(view, &kernel_gemv, 0, (struct operands){.a = tiles_at(l, i, k), .b = xk, .c = xi, .scale = -1.0});
             send_to(view, x, xi, distribution_owner(d, i, k + 1), 0);
         }
     }
@@ -220,7 +220,7 @@ static void substitute_backward(struct rank_view *view, const struct tiles *x) {
         for (int i = distribution_col_until(d, k - 1); i >= 0; i -= d->across) {
             struct tile *xi = tiles_at(x, i, 0);
             receive_from(view, x, xi, k < last ? distribution_owner(d, k + 1, i) : distribution_owner(d, i, i), 0);
-            run(view, &kernel_gemv_t, 0, (struct operands){tiles_at(l, k, i), xk, xi, -1.0});
+            run(view, &kernel_gemv_t, 0, (struct operands){.a = tiles_at(l, k, i), .b = xk, .c = xi, .scale = -1.0});
             send_to(view, x, xi, distribution_owner(d, k - 1, i), 0);
         }
     }
@@ -250,7 +250,7 @@ static void form_residual(struct rank_view *view) {
         for (int j = d->col; j < a->across; j += d->across) {
             if (j > 0)
                 receive_from(view, r, part, distribution_owner(d, row, j - 1), 0);
-            run(view, &kernel_gemv, 0, (struct operands){tiles_at(a, row, j), tiles_at(x, j, 0), part, -1.0});
+            run(view, &kernel_gemv, 0, (struct operands){.a = tiles_at(a, row, j), .b = tiles_at(x, j, 0), .c = part, .scale = -1.0});
             if (j + 1 < a->across)
                 send_to(view, r, part, distribution_owner(d, row, j + 1), 0);
         }

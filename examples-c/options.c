@@ -18,6 +18,8 @@ void print_help(void) {
          "  --workers N     bodies that run at once (as many as there are cores)\n"
          "  --repeat N      run N times and give the best time (3)\n"
          "  --output FILE   write x, in Matrix Market format\n"
+         "  --device        factorise on a device, by cuBLAS and cuSOLVER; where there is none, or not these, on the host\n"
+         "  --alone         leave out the plain loop, and with it the comparison of the answers\n"
          "  --mpi           run on the ranks of MPI, also where no launcher that is known has started them\n"
          "  --check         fail if the answer is not as good as it should be\n"
          "  --help          this text");
@@ -70,6 +72,10 @@ int parse_options(int argc, char **argv, struct options *options) {
             options->check = 1;
         else if (strcmp(argv[i], "--mpi") == 0)
             options->mpi = 1;
+        else if (strcmp(argv[i], "--device") == 0)
+            options->device = 1;
+        else if (strcmp(argv[i], "--alone") == 0)
+            options->alone = 1;
         else if (parse_option(argv[i], argv[i + 1], options) != 0) /* argv ends with a NULL */
             return -1;
         else

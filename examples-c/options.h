@@ -6,7 +6,7 @@ enum { EXIT_USAGE = 2 };
 struct options {
     const char *matrix, *rhs, *output;
     int size, tile, workers, repeat;
-    int size_given, mpi, check, help;
+    int size_given, mpi, device, alone, check, help;
 };
 
 void print_help(void);

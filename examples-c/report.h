@@ -23,6 +23,10 @@ struct answers {
     int workers;
     int equal; /* in every bit */
 
+    /* --device: the one that factorised, or why none did. */
+    const struct tile_device *device;
+    const char *no_device;
+
     /* Where ranks of MPI shared the work, else NULL and 0. */
     struct rank_account *ranks;
     int rank_count, grid_down, grid_across;

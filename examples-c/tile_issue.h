@@ -8,6 +8,8 @@
 struct execution {
     norn_runtime *rt; /* NULL: each kernel at once, by a plain call */
     norn_group group; /* of the tasks */
+    struct tile_device *device; /* factorises; NULL: this process does */
+    int on_device;              /* the kernels issued now that have a form for the device are for it */
     uint64_t kernels; /* counted here: kernels issued, and their arithmetic */
     double flops;
 };

@@ -1,5 +1,8 @@
 #include "tile_solver.h"
 
+#include "run.h"
+#include "tile_device.h"
+
 #include <stddef.h>
 
 int tile_system_create(struct tile_system *system, int rows, int cols, int tile) {
@@ -81,7 +84,7 @@ static int32_t form_normal_equations(struct execution *execution, const struct t
                                (struct operands){.a = tiles_at(a, row, i), .b = aj, .c = tiles_at(n, i, j)});
             if (status == 0)
                 status = issue(execution, &kernel_gemv_t, 0,
-                               (struct operands){aj, tiles_at(b, row, 0), tiles_at(c, j, 0), 1.0});
+                               (struct operands){.a = aj, .b = tiles_at(b, row, 0), .c = tiles_at(c, j, 0), .scale = 1.0});
             if (status != 0)
                 return status;
         }
@@ -112,6 +115,35 @@ static int32_t factorise(struct execution *execution, const struct tiles *l) {
     return status;
 }
 
+/* The same on the device. The phases are waited for so that each can be timed; norn needs none of these waits. */
+static int32_t factorise_there(struct execution *execution, const struct tiles *l) {
+    struct tile_device *device = execution->device;
+    norn_runtime *rt = execution->rt;
+    double start = now(), flops = execution->flops;
+    int32_t status = tile_device_upload(device, rt, l, execution->group);
+    if (status == NORN_OK)
+        status = norn_drain(rt, -1);
+    double uploaded = now();
+    execution->on_device = 1;
+    if (status == NORN_OK)
+        status = factorise(execution, l);
+    execution->on_device = 0;
+    if (status == NORN_OK)
+        status = norn_drain(rt, -1);
+    double factorised = now();
+    if (status == NORN_OK)
+        status = tile_device_download(device, rt, l, execution->group);
+    if (status == NORN_OK)
+        status = norn_drain(rt, -1);
+    device->factor_seconds = factorised - uploaded;
+    device->copy_seconds = uploaded - start + now() - factorised;
+    device->factor_flops = execution->flops - flops;
+    /* Each names its tile as updated, so that everything that reads the tile comes after it. */
+    for (int k = 0; k < l->across && status == NORN_OK; k++)
+        status = issue(execution, &kernel_verdict, 0, (struct operands){.c = tiles_at(l, k, k)});
+    return status;
+}
+
 /* x = L^-1 x, then x = L^-T x. */
 static int32_t substitute(struct execution *execution, const struct tiles *l, const struct tiles *x) {
     int32_t status = 0;
@@ -119,13 +151,13 @@ static int32_t substitute(struct execution *execution, const struct tiles *l, co
         struct tile *xk = tiles_at(x, k, 0);
         status = issue(execution, &kernel_trsv, 0, (struct operands){.a = tiles_at(l, k, k), .c = xk});
         for (int i = k + 1; i < l->down && status == 0; i++)
-            status = issue(execution, &kernel_gemv, 0, (struct operands){tiles_at(l, i, k), xk, tiles_at(x, i, 0), -1.0});
+            status = issue(execution, &kernel_gemv, 0, (struct operands){.a = tiles_at(l, i, k), .b = xk, .c = tiles_at(x, i, 0), .scale = -1.0});
     }
     for (int k = l->across - 1; k >= 0 && status == 0; k--) {
         struct tile *xk = tiles_at(x, k, 0);
         status = issue(execution, &kernel_trsv_t, 0, (struct operands){.a = tiles_at(l, k, k), .c = xk});
         for (int i = k - 1; i >= 0 && status == 0; i--)
-            status = issue(execution, &kernel_gemv_t, 0, (struct operands){tiles_at(l, k, i), xk, tiles_at(x, i, 0), -1.0});
+            status = issue(execution, &kernel_gemv_t, 0, (struct operands){.a = tiles_at(l, k, i), .b = xk, .c = tiles_at(x, i, 0), .scale = -1.0});
     }
     return status;
 }
@@ -137,11 +169,11 @@ static int32_t correct(struct execution *execution, const struct tile_system *sy
     for (int row = 0; row < a->down && status == 0; row++)
         for (int j = 0; j < a->across && status == 0; j++)
             status = issue(execution, &kernel_gemv, 0,
-                           (struct operands){tiles_at(a, row, j), tiles_at(x, j, 0), tiles_at(r, row, 0), -1.0});
+                           (struct operands){.a = tiles_at(a, row, j), .b = tiles_at(x, j, 0), .c = tiles_at(r, row, 0), .scale = -1.0});
     for (int row = 0; row < a->down && status == 0; row++)
         for (int j = 0; j < a->across && status == 0; j++)
             status = issue(execution, &kernel_gemv_t, 0,
-                           (struct operands){tiles_at(a, row, j), tiles_at(r, row, 0), tiles_at(d, j, 0), 1.0});
+                           (struct operands){.a = tiles_at(a, row, j), .b = tiles_at(r, row, 0), .c = tiles_at(d, j, 0), .scale = 1.0});
     if (status == 0)
         status = substitute(execution, &system->factor, d);
     for (int j = 0; j < x->down && status == 0; j++)
@@ -155,7 +187,8 @@ int32_t tile_system_solve(struct tile_system *system, struct execution *executio
     if (system->least_squares)
         status = form_normal_equations(execution, &system->matrix, &system->rhs, &system->factor, &system->solution);
     if (status == 0)
-        status = factorise(execution, &system->factor);
+        status = execution->device != NULL ? factorise_there(execution, &system->factor)
+                                           : factorise(execution, &system->factor);
     if (status == 0)
         status = substitute(execution, &system->factor, &system->solution);
     if (status == 0 && system->least_squares)

@@ -13,6 +13,8 @@ struct tile {
     int row, col;             /* which tile of the matrix */
     int first_row, first_col; /* where it begins in the matrix */
     norn_data data;
+    norn_data on_device; /* its copy on a device, if it has one, and where that is */
+    void *device_values;
     int borrows; /* values and data are another tile's, until tiles_unregister */
 };
 

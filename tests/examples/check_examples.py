@@ -223,7 +223,8 @@ def check_backwards(bench):
 
 def check_options(bench):
     text = bench.good("cholesky", "--help")
-    for option in ("--matrix", "--rhs", "--tile", "--workers", "--size", "--repeat", "--output", "--mpi", "--check", "--help"):
+    for option in ("--matrix", "--rhs", "--tile", "--workers", "--size", "--repeat", "--output", "--mpi", "--device", "--alone", "--check",
+                   "--help"):
         if option not in text:
             raise Failure(f"--help does not mention {option}")
     refused = [["--tile", "0"], ["--tile", "12x"], ["--tile", ""], ["--tile", "99999999999999999999"], ["--tile"],
@@ -250,6 +251,18 @@ def check_builtin(bench):
     # 4 x 4 tiles: 4 potrf, 6 trsm, 6 syrk, 4 gemm; 4 + 6 to substitute, forward and backward.
     if " 40 tasks," not in bench.good("cholesky", "--size", 128, "--tile", 32):
         raise Failure("a matrix of 4 x 4 tiles does not take 40 tasks")
+
+
+def check_device(bench):
+    """On whatever device there is; without one, or without its libraries, it says so and the host does all."""
+    for arguments in (["--size", 300, "--tile", 64], ["--size", 300, "--tile", 64, "--workers", 0], ["--size", 1]):
+        text = bench.good("cholesky", "--device", "--check", "--repeat", 2, *arguments)
+        assert_equal(known_difference(text), 0.0, f"error with {arguments}")
+        if "\ndevice      " not in text:
+            raise Failure(f"the report says nothing of the device: {text}")
+    text = bench.good("cholesky", "--device", "--alone", "--check", "--size", 200)
+    if "sequence" in text or "answers" in text:
+        raise Failure("--alone runs the plain loop all the same")
 
 
 def check_formats(bench):

@@ -232,6 +232,10 @@ fi
 conformance() { # MPI RANKS PLUGIN
     CONFORMANCE_LARGE=${FULL:-} mpirun "$1" "$2" "./conformance_$1" "$3"
 }
+large_compile() { # MPI FAMILY
+    # shellcheck disable=SC2086 # a list of flags
+    compile "$1" "$2" "large_$1" "$here/large.c" $norn
+}
 # On the stand-in driver, where check.sh has built it.
 standin=$build/check/standin/lib
 device_edges() { # MPI FAMILY RANKS
@@ -331,6 +335,14 @@ while read -r name family; do
         check "$name: edges from device memory, staged" device_edges "$name" "$family" 2
     fi
     if [ -x "$mpis/$name/mpifort" ]; then check "$name: edges from Fortran" in_fortran "$name"; fi
+    if [ -n "${FULL:-}" ]; then
+        check "$name: the large edges compile" large_compile "$name" "$family"
+        check "$name: edges over 2 GiB" mpirun "$name" 2 "./large_$name"
+        case $name in
+        mpich4) echo "a broadcast over 2 GiB is left out under $name: MPI_Ibcast of MPICH 4.0 fails" ;;
+        *) check "$name: a broadcast over 2 GiB" mpirun "$name" 2 "./large_$name" broadcast ;;
+        esac
+    fi
     for when in idle pending busy; do
         check "$name: MPI_Finalize too early, $when" mpirun "$name" 2 "./finalized_$name" $when
     done

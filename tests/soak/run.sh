@@ -6,7 +6,8 @@
 #
 #   SECONDS_GIVEN=n            how long (make soak SECONDS=n; default 600)
 #   SEED=n                     first seed of the random graphs (default: the time)
-#   FULL=1                     also the C tests at their full sizes (10^7 tasks; an hour or more, not counted)
+#   FULL=1                     also the C tests at their full sizes (10^7 tasks; an hour or more, not counted), and norn under
+#                              each MPI with what takes minutes or gigabytes (edges over 2 GiB: 12 GiB of memory)
 #
 # Half of the time is the fuzzer's, a quarter the random graphs' on one rank and on several, a quarter the sanitizers'; building comes on top.
 # What fails is kept and printed with the command that repeats it.
@@ -116,12 +117,20 @@ full_sizes() {
     report full-sizes $? "$(grep -E 'tests passed' "$out/full-sizes.log"); $out/full-sizes.log"
 }
 
+under_each_mpi() {
+    FULL=1 tests/mpi/run.sh "$(dirname "$prefix")" "$prefix" >"$out/mpi.log" 2>&1
+    report mpi $? "$(tail -n 1 "$out/mpi.log"); $out/mpi.log"
+}
+
 misuse
 fuzz $((given / 2))
 graphs $((given / 8))
 worlds $((given / 8))
 sanitizers $((given / 4))
-[ -z "${FULL:-}" ] || full_sizes
+if [ -n "${FULL:-}" ]; then
+    full_sizes
+    under_each_mpi
+fi
 echo "== soak of $given s"
 cat "$out/summary"
 [ -z "$failed" ] && echo "soak: nothing failed" || echo "soak: failed:$failed; see $out/found"

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use super::calls::{Calls, Failed, Requests};
 use super::collective::Lane;
 use super::engine::Engine;
+use super::lines::KEY_LANES;
 use super::load;
 use super::table::*;
 use super::verify::Verify;
@@ -247,7 +248,7 @@ fn open(calls: &Calls, requests: &mut Requests, comm: i32, wish: Wish) -> Result
     let control = duplicate(requests, comm).map_err(error)?;
     let mut comms = vec![control];
     let made = agree(calls, requests, control, wish).and_then(|wish| {
-        for _ in 0..wish.lanes + 2 {
+        for _ in 0..i64::from(KEY_LANES) + wish.lanes + 1 {
             comms.push(duplicate(requests, comm).map_err(error)?);
         }
         Ok(wish)

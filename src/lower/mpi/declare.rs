@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::calls::{Elements, Failed};
 use super::collective::{Collective, Part};
-use super::control::Wire;
 use super::engine::Engine;
 use super::exchange::{Exchange, Message, Staging, What};
 use super::stage::Envelope;
@@ -100,13 +99,7 @@ impl World {
         };
         let (wire, number) = match &turn {
             Some(turn) => (turn.wire, turn.number),
-            None => {
-                let wire = Wire {
-                    lane: 0,
-                    tag: key as i32,
-                };
-                (wire, 0)
-            }
+            None => (self.lines.wire_of_key(key), 0),
         };
         let own = peer == self.rank;
         let datum = slice.data.id;

@@ -20,6 +20,10 @@ use crate::error::{Error, Result};
 use crate::order::token::Token;
 use crate::sync::Mutex;
 
+/// Lanes of keyed edges. MPI may look for a message's receive in one list for each communicator, so that many in flight on
+/// one are matched slowly; each lane is a communicator more for every world.
+pub(crate) const KEY_LANES: u32 = 4;
+
 /// Empty queues that are kept.
 const MOST_SPARE: usize = 64;
 
@@ -47,7 +51,7 @@ struct Queues {
 /// See the module's text.
 pub(crate) struct Lines {
     queues: Mutex<Queues>,
-    /// Lanes of ordered edges; lane 0 is that of keys.
+    /// Lanes of ordered edges, which come after those of keys.
     lanes: u32,
     /// Tags of each.
     tags: u64,
@@ -120,8 +124,16 @@ impl Lines {
     fn wire_of(&self, number: u64) -> Wire {
         let lanes = u64::from(self.lanes);
         Wire {
-            lane: 1 + (number % lanes) as u32,
+            lane: KEY_LANES + (number % lanes) as u32,
             tag: (number / lanes % self.tags) as i32,
+        }
+    }
+
+    /// Where the edges of a key travel.
+    pub(crate) fn wire_of_key(&self, key: i64) -> Wire {
+        Wire {
+            lane: (key % i64::from(KEY_LANES)) as u32,
+            tag: key as i32,
         }
     }
 
@@ -264,7 +276,20 @@ mod tests {
         let distinct: std::collections::HashSet<_> = wires[..6].iter().copied().collect();
         assert_eq!(distinct.len(), 6);
         assert_eq!(wires[6], wires[0]);
-        assert!(wires.iter().all(|wire| wire.lane > 0 && wire.tag < 3));
+        assert!(
+            wires
+                .iter()
+                .all(|wire| wire.lane >= KEY_LANES && wire.tag < 3)
+        );
+    }
+
+    #[test]
+    fn a_key_has_one_place_apart_from_ordered_edges() {
+        let lines = Lines::new(2, 3);
+        let wires: Vec<Wire> = (0..9).map(|key| lines.wire_of_key(key)).collect();
+        let distinct: std::collections::HashSet<_> = wires.iter().copied().collect();
+        assert_eq!(distinct.len(), 9);
+        assert!(wires.iter().all(|wire| wire.lane < KEY_LANES));
     }
 
     #[test]

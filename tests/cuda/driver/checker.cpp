@@ -35,8 +35,8 @@ Checker &checker() {
         if (what != nullptr && strcmp(what, "exit") == 0) made->on_violation = STANDIN_EXIT;
         if (what != nullptr && strcmp(what, "count") == 0) made->on_violation = STANDIN_COUNT;
         const char *leases = getenv("STANDIN_LEASES");
-        made->leases = leases != nullptr && *leases == '1';
-        made->leases_of_all = !made->leases;
+        made->leases = leases == nullptr || *leases != '0';
+        made->leases_of_all = false;
         const char *allowed = getenv("STANDIN_ALLOW");
         for (const char *at = allowed; at != nullptr && *at != '\0';) {
             const size_t length = strcspn(at, ",");
@@ -205,11 +205,12 @@ bool stream_is_seen_idle(const Stream &stream) {
     return seen_up_to(stream, stream.clock.size() > stream.timeline ? stream.clock[stream.timeline] : 0);
 }
 
-// Whether something that is still under way on the stream touches what one of the uses touches.
+// Whether something that is still under way on the stream uses an allocation that one of the uses is in: a client orders work
+// by allocations, of which each may use a part. Pageable memory is compared by its bytes.
 static bool follows_on(const Stream &stream, const std::vector<Use> &uses) {
     for (const Use &use : uses)
         for (const auto &[number, other] : stream.under_way)
-            if (other.in == use.in && overlap(other.at, use.at)) return true;
+            if (other.in == use.in && (use.in != nullptr || overlap(other.at, use.at))) return true;
     return false;
 }
 
@@ -221,9 +222,15 @@ static void note_lease(Stream &stream, const std::vector<Use> &uses, uint64_t nu
 
 void expect_lease(Stream &stream, const std::vector<Use> &uses, uint64_t number, const char *call) {
     const bool in_it = checker().leases && (checker().leases_of_all || stream.with_priority);
-    // What touches no memory that is known here may follow for a reason that is not known either.
-    if (!in_it || stream.exempt || stream.legacy || stream.hidden || uses.empty()) return;
-    const bool taken = stream.recorded && !seen_up_to(stream, stream.last_work) && !follows_on(stream, uses);
+    if (!in_it || stream.exempt || stream.legacy || stream.hidden) return;
+    // What touches no memory that is known here may follow, and be followed, for a reason that is not known either. Records
+    // and waits are no work.
+    if (uses.empty()) {
+        if (strcmp(call, "cuLaunchKernel") == 0) stream.unknown = number;
+        return;
+    }
+    const bool known = seen_up_to(stream, stream.unknown);
+    const bool taken = known && stream.recorded && !seen_up_to(stream, stream.last_work) && !follows_on(stream, uses);
     stream.recorded = false;
     note_lease(stream, uses, number);
     if (taken)

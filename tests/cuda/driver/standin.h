@@ -81,9 +81,10 @@ int standin_expect_idle(CUstream stream);
 /* Host memory is about to be freed or reused: reports "host-memory-in-use" where queued work still touches it. */
 void standin_expect_unused(const void *memory, size_t bytes);
 /* Rule "stream-busy" by itself: once an event was recorded on a stream, the next work queued there must find all its
-   work seen complete, or touch memory that the work still under way there touches. It holds for a driver's client that
+   work seen complete, or use an allocation that the work still under way there uses. It holds for a driver's client that
    leases idle streams, ends each lease with an event, and lets work go on a busy stream only if it depends on what is
-   there. Off by default. Streams that the application owns can be taken out of it. */
+   there. On by default for streams made by cuStreamCreateWithPriority; on = 1 is for all streams, 0 for none. Streams that
+   the application owns can be taken out of it. */
 void standin_lease_rule(int on);
 void standin_exempt_stream(CUstream stream);
 

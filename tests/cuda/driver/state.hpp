@@ -111,7 +111,7 @@ struct Stream {
     Clock clock;
     std::vector<Ref<Operation>> gates;
     // For the rule of leases: the last operation but for host functions and values, which only tell of what is before.
-    uint64_t last_work = 0;
+    uint64_t last_work = 0, unknown = 0; // unknown: the last one of which it is not known what it touches
     std::vector<std::pair<uint64_t, Use>> under_way; // by operation number
     bool recorded = false, exempt = false, with_priority = false;
 };

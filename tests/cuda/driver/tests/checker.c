@@ -470,8 +470,8 @@ static void stream_of_the_application_is_exempt(void) {
     ENDS_CLEAN();
 }
 
-/* Asked for by the environment, the rule is for the streams that norn makes. */
-static void lease_by_the_environment(void) {
+/* Unless it is asked for, the rule is for the streams that norn makes. */
+static void lease_by_default(void) {
     begin();
     CUstream norns;
     CUevent other = new_event();
@@ -653,7 +653,7 @@ CASES(OWN(wait_for_an_event_never_recorded), OWN(query_of_an_event_never_recorde
       OWN_WITH(pageable_memory_unmapped_while_queued, "STANDIN_PAGEABLE=asynchronous"), OWN(stream_destroyed_while_busy),
       OWN(stream_destroyed_when_seen), OWN(stream_expected_idle), OWN(lease_of_a_busy_stream), OWN(lease_of_an_idle_stream), OWN(lease_that_follows_on),
       OWN(stream_of_the_application_is_exempt),
-      OWN_WITH(lease_by_the_environment, "STANDIN_LEASES=1"), OWN(call_inside_a_host_function), OWN(call_without_a_context),
+      OWN(lease_by_default), OWN(call_inside_a_host_function), OWN(call_without_a_context),
       OWN(work_under_the_wrong_context), OWN(event_on_another_device_s_stream), OWN(memory_freed_under_the_wrong_context),
       OWN(kernel_of_another_device), OWN(used_after_destroy), OWN(context_used_after_release), OWN(random_program_that_waits),
       OWN(random_program_that_forgets), OWN(first_violation_aborts))
