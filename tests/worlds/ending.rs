@@ -4,6 +4,8 @@ use std::ptr::null_mut;
 
 use norn::abi::runtime::*;
 use norn::abi::status::*;
+use norn::abi::task::*;
+use norn::abi::token::*;
 use norn::abi::types::*;
 use norn::abi::world::*;
 
@@ -414,4 +416,31 @@ fn a_cycle_of_ranks_through_a_barrier_ends() {
             assert_eq!(closed, NORN_E_CLOSED, "{}", last_error());
         });
     }
+}
+
+#[test]
+fn a_body_that_awaits_what_nobody_sends_ends_with_the_close() {
+    struct Await(*mut norn_runtime, norn_token);
+    unsafe extern "C" fn body(_: *mut norn_self, arg: *mut std::ffi::c_void) -> i32 {
+        // SAFETY: given below, and alive until the close.
+        let what = unsafe { &*arg.cast::<Await>() };
+        // SAFETY: the runtime lives.
+        let ended = unsafe { norn_await(what.0, what.1, -1) };
+        assert_eq!(ended, NORN_E_CLOSED, "{}", last_error());
+        0
+    }
+    on_ranks(&config(), |rank| {
+        let mut memory = [0u8; 8];
+        let never = rank.recv(&room(&mut memory), 1 - rank.rank, 0, &[]);
+        let what = Await(rank.rt, never);
+        let mut task = how();
+        task.run = Some(body);
+        task.arg = std::ptr::from_ref(&what).cast_mut().cast();
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_submit(rank.rt, &task, null_mut()) });
+        // SAFETY: nothing uses the handle any more.
+        let closed = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
+        // The body has looked at the failure.
+        ok(closed);
+    });
 }
