@@ -404,6 +404,11 @@ impl Runtime {
     /// A step of a close whose thread is blocked in a body that it runs there.
     pub(crate) fn end_what_is_left(&self) {
         let quiet = || self.is_quiescent() && !self.is_somebody_inside();
+        if self.has_operations_under_way() && quiet() {
+            // Whether another rank still sends what is waited for, its lowering finds out.
+            self.rest();
+            return;
+        }
         let unserved = || self.act(|graph, lane| graph.close_unserved(lane));
         if self.stays(&quiet) && !unserved() && self.stays(&|| self.rests()) {
             self.break_ring();

@@ -4,6 +4,8 @@ use std::ptr::null_mut;
 
 use norn::abi::runtime::*;
 use norn::abi::status::*;
+use norn::abi::task::*;
+use norn::abi::token::*;
 use norn::abi::types::*;
 use norn::abi::world::*;
 
@@ -340,5 +342,105 @@ fn what_a_detach_waits_for_is_told() {
         } else {
             std::thread::sleep(std::time::Duration::from_millis(60));
         }
+    });
+}
+
+/// A message is there that nobody receives, and its sender or its receiver waits: eager, and long.
+fn another_key(ends: impl Fn(&Rank, norn_token) + Sync) {
+    for eager in [1 << 16, 0] {
+        let config = sim::Config { eager, ..config() };
+        on_ranks(&config, |rank| {
+            let mut memory = [0u8; 64];
+            let token = match rank.rank {
+                0 => rank.send(&slice(&memory), 1, 3, &[]),
+                _ => rank.recv(&room(&mut memory), 0, 4, &[]),
+            };
+            // SAFETY: always safe.
+            ok(unsafe { norn_world_flush(rank.world, -1) });
+            ends(rank, token);
+        });
+    }
+}
+
+#[test]
+fn ranks_that_close_over_different_keys_end() {
+    another_key(|rank, _| {
+        // SAFETY: nothing uses the handle any more.
+        let closed = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
+        let expected = if rank.rank == 0 {
+            NORN_OK
+        } else {
+            NORN_E_CLOSED
+        };
+        assert_eq!(closed, expected, "{}", last_error());
+    });
+}
+
+#[test]
+fn ranks_that_are_sealed_over_different_keys_end() {
+    another_key(|rank, token| {
+        // SAFETY: always safe.
+        ok(unsafe { norn_seal(rank.rt) });
+        let ended = rank.wait(token);
+        let expected = if rank.rank == 0 {
+            NORN_OK
+        } else {
+            NORN_E_CLOSED
+        };
+        assert_eq!(ended, expected, "{}", last_error());
+    });
+}
+
+#[test]
+fn a_cycle_of_ranks_through_a_barrier_ends() {
+    for seed in 0..40 {
+        let config = sim::Config { seed, ..config() };
+        on_ranks(&config, |rank| {
+            let mut memory = [0u8; 8];
+            let mut how = how();
+            let mut barrier = norn_token::default();
+            // Rank 0 comes to the barrier behind what rank 1 sends behind it.
+            if rank.rank == 0 {
+                let received = rank.recv(&room(&mut memory), 1, 0, &[]);
+                how.after = &received;
+                how.after_count = 1;
+                // SAFETY: the pointers are of live variables.
+                ok(unsafe { norn_barrier(rank.world, &how, &mut barrier) });
+            } else {
+                // SAFETY: the pointers are of live variables.
+                ok(unsafe { norn_barrier(rank.world, &how, &mut barrier) });
+                let _ = rank.send(&slice(&memory), 0, 0, &[barrier]);
+            }
+            // SAFETY: nothing uses the handle any more.
+            let closed = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
+            assert_eq!(closed, NORN_E_CLOSED, "{}", last_error());
+        });
+    }
+}
+
+#[test]
+fn a_body_that_awaits_what_nobody_sends_ends_with_the_close() {
+    struct Await(*mut norn_runtime, norn_token);
+    unsafe extern "C" fn body(_: *mut norn_self, arg: *mut std::ffi::c_void) -> i32 {
+        // SAFETY: given below, and alive until the close.
+        let what = unsafe { &*arg.cast::<Await>() };
+        // SAFETY: the runtime lives.
+        let ended = unsafe { norn_await(what.0, what.1, -1) };
+        assert_eq!(ended, NORN_E_CLOSED, "{}", last_error());
+        0
+    }
+    on_ranks(&config(), |rank| {
+        let mut memory = [0u8; 8];
+        let never = rank.recv(&room(&mut memory), 1 - rank.rank, 0, &[]);
+        let what = Await(rank.rt, never);
+        let mut task = how();
+        task.run = Some(body);
+        task.arg = std::ptr::from_ref(&what).cast_mut().cast();
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_submit(rank.rt, &task, null_mut()) });
+        // SAFETY: nothing uses the handle any more.
+        let closed = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
+        // The body has looked at the failure.
+        ok(closed);
     });
 }

@@ -58,8 +58,10 @@ pub(crate) struct Collective {
 /// A communicator that collectives run on, one after another.
 pub(crate) struct Lane {
     pub(crate) comm: i32,
-    /// Agreements begun.
+    /// Agreements begun, those included that other ranks have begun and this one has joined.
     number: u64,
+    /// Guarded collectives of this rank begun. The n-th belongs to the n-th agreement, which may have been joined before.
+    begun: u64,
     /// The collective being agreed on. None with `agreeing`: one that only other ranks have declared.
     current: Option<Arc<Exchange>>,
     agreeing: bool,
@@ -87,6 +89,7 @@ impl Lane {
         Self {
             comm,
             number: 0,
+            begun: 0,
             current: None,
             agreeing: false,
             joined: 0,
@@ -237,8 +240,22 @@ impl Engine {
             return self.end_collective(world, exchange, How::Propagated(cause), finished);
         }
         let lane = what.lane;
-        self.lanes[lane as usize].current = Some(exchange.clone());
+        let room = &mut self.lanes[lane as usize];
+        room.begun += 1;
+        if room.begun < room.number || (room.begun == room.number && !room.agreeing) {
+            // Others have begun it while this rank rested or was leaving, and this rank has said "not entered".
+            let how = match cause {
+                0 => How::Remote(left(world)),
+                cause => How::Propagated(cause),
+            };
+            return self.end_collective(world, exchange, how, finished);
+        }
+        room.current = Some(exchange.clone());
         exchange.set_stage(stage::POSTED);
+        if room.begun == room.number {
+            // The agreement was joined and is under way: it ends as "not entered", and this exchange with it.
+            return;
+        }
         if let Err(failed) = self.agree(world, lane, enters) {
             self.lanes[lane as usize].current = None;
             let how = self.failure(failed);
@@ -333,8 +350,10 @@ impl Engine {
         }
         if decliner == world.rank {
             let record = match &current {
-                Some(exchange) => world.record_of(runtime, exchange.cause()),
-                None => self.failed.clone().unwrap_or_else(|| left(world)),
+                Some(exchange) if exchange.cause() != 0 || exchange.node() == 0 => {
+                    world.record_of(runtime, exchange.cause())
+                }
+                _ => self.failed.clone().unwrap_or_else(|| left(world)),
             };
             let control = Control::Declined {
                 lane,
@@ -356,6 +375,9 @@ impl Engine {
                     self.end_collective(world, &exchange, How::Propagated(cause), finished);
                 } else if let Some(record) = told.or_else(|| self.failed.clone()) {
                     self.end_collective(world, &exchange, How::Remote(record), finished);
+                } else if decliner == world.rank {
+                    // It came after this rank had joined: nobody else explains it.
+                    self.end_collective(world, &exchange, How::Remote(left(world)), finished);
                 } else {
                     self.leave_line(world, &exchange);
                     let room = &mut self.lanes[lane as usize];

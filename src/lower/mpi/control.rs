@@ -71,6 +71,8 @@ pub(crate) enum Control {
     Confirm { wave: u64 },
     /// All ranks rest, and nothing is on its way. `by_tags`: on some rank ready messages wait behind others of their tag.
     Rested { by_tags: bool },
+    /// All ranks rest, and not all that was sent has been received: what no receive is posted for is taken in and kept.
+    TakeIn,
     /// Verify mode: what the next message of this wire is.
     Declared(Wire, Identity),
 }
@@ -92,6 +94,7 @@ impl Control {
             Self::Fail(record) => writer.u32(7).record(record),
             Self::Fin => writer.u32(9),
             Self::Quit => writer.u32(13),
+            Self::TakeIn => writer.u32(14),
             Self::Rest { wave, rest } => {
                 let known = rest.is_some();
                 let rest = rest.unwrap_or(Rest {
@@ -156,6 +159,7 @@ impl Control {
             ),
             9 => Self::Fin,
             13 => Self::Quit,
+            14 => Self::TakeIn,
             10 => {
                 let wave = reader.u64()?;
                 let known = reader.u32()? != 0;
@@ -316,6 +320,7 @@ mod tests {
             Control::Confirm { wave: 7 },
             Control::Rested { by_tags: true },
             Control::Quit,
+            Control::TakeIn,
             Control::Declared(wire, identity),
         ] {
             let bytes = control.encode();

@@ -257,6 +257,7 @@ impl Engine {
         !self.order.is_empty()
             || !self.ready.is_empty()
             || self.sinks
+            || self.resting.takes_in
             || self.has_leavers()
             || self.has_suspects()
             || self.has_unexplained()
@@ -368,6 +369,8 @@ impl Engine {
         finished: &mut Finished,
     ) {
         exchange.set_node(node);
+        // This rank goes on: what comes now may have its receive soon, and need not be copied.
+        self.resting.takes_in = false;
         match &exchange.what {
             What::Collective(_) => {
                 self.begin_collective(world, runtime, exchange, finished);

@@ -1,4 +1,4 @@
-//! What a rank that leaves has sent, and no receive was posted for yet.
+//! What a rank that leaves has sent, and no receive was posted for yet; and the same of all ranks when all rest (`rest`).
 //!
 //! A rank that has said Bye sends nothing more. Which of the posted receives get nothing is known only when all that it
 //! has sent has come; but what has come may wait for a receive that is posted only after one that gets nothing. So

@@ -39,7 +39,7 @@ impl Engine {
 
     /// A message that no receive was posted for, of those that are taken in.
     pub(crate) fn probe(&self, comm: i32) -> Result<Option<norn_mpi_done>, Failed> {
-        if self.sinks {
+        if self.sinks || self.resting.takes_in {
             return self.calls().probe(NORN_MPI_ANY, comm);
         }
         for (rank, peer) in self.peers.iter().enumerate() {

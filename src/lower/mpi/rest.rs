@@ -7,6 +7,12 @@
 //! activity, nobody did anything between the last report and the first answer and nothing was on its way, so nothing
 //! will ever happen (Mattern's four counters): rank 0 tells all (`Rested`), and each fails the receives it has posted. Whether a wider window of tags might
 //! have helped is said with that, the same on all ranks: which of them hears it first is a matter of chance.
+//!
+//! Where the sums differ, a message may be there that no receive is posted for (of another key, say), and then it would
+//! be on its way for ever. So rank 0 has all ranks take such messages in and keep them (`TakeIn`, see `kept`); this counts
+//! as received, ends a long send, and is activity: those ranks report again. What has been kept is there for receives
+//! that are posted later.
+//!
 //! What this lets go may rest again, and is found again. A newer report does not count for a question already asked: its
 //! sums were not compared. A rank that answers otherwise has done something, and is asked again only when it has
 //! reported a further rest; else rank 0 would ask without end while that rank runs a long body.
@@ -46,6 +52,8 @@ pub(crate) struct Resting {
     /// Rank 0: the number of the latest wave of questions, and the wave, while it is under way.
     wave: u64,
     asked: Option<Asked>,
+    /// This rank takes in and keeps what no receive is posted for, until it posts something again.
+    pub(crate) takes_in: bool,
     /// All ranks rest for good, as far as this one has heard.
     pub(crate) over: bool,
 }
@@ -194,8 +202,10 @@ impl Engine {
             .fold((0, 0), |(sent, received), rest| {
                 (sent + rest.sent, received + rest.received)
             });
-        // Unequal: something is on its way, and who receives it reports again.
-        if sent == received {
+        // Unequal: something is on its way, or there already and no receive is posted for it. Who takes it in reports again.
+        if sent != received {
+            self.tell_every(&Control::TakeIn);
+        } else {
             resting.wave += 1;
             resting.asked = Some(Asked {
                 about: resting.reports.clone(),
@@ -209,6 +219,7 @@ impl Engine {
     /// All ranks rest for good.
     pub(crate) fn all_rest(&mut self, world: &World, by_tags: bool) {
         self.resting.over = true;
+        self.resting.takes_in = false;
         self.cancel_receives(None, Cancelled::Rest { by_tags });
         self.call_to_agreements(world);
     }

@@ -111,6 +111,7 @@ impl Engine {
             } => self.declined(world, lane, number, record, finished),
             Control::Join { lane, number } => self.join(world, runtime, lane, number, finished),
             Control::Quit => self.has_quit(world, source),
+            Control::TakeIn => self.resting.takes_in = true,
             Control::Fin => self.peer(source).fin = true,
             Control::Rest { wave, rest } => self.rest_told(source, wave, rest),
             Control::Confirm { wave } => self.confirm_rest(world, wave),

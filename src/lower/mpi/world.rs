@@ -420,7 +420,7 @@ impl World {
             if self.rested_at.load(Ordering::Relaxed) != 0 || engine.said_bye {
                 engine.report_rest(self);
             }
-            if engine.sinks || engine.has_leavers() {
+            if engine.sinks || engine.resting.takes_in || engine.has_leavers() {
                 went_on |= engine.sink(self, runtime);
             }
             if engine.sinks {
