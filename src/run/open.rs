@@ -192,7 +192,7 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     runtime.stop_watchdog();
     runtime.stop_threads();
     plant!("close.threads_ended");
-    let unseen = runtime.graph().failures.first_unseen();
+    let unseen = unseen_failure(runtime);
     runtime.act(|graph, lane| graph.remove_all_data(lane));
     runtime.close_lowerings();
     if seat::slot_in(runtime).is_some() {
@@ -207,22 +207,24 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     home::let_waits_end(number);
     free(core::ptr::from_ref(runtime).cast_mut());
     home::vacate(number);
-    match unseen {
-        None => Ok(()),
-        Some(cause) => {
-            let failure = crate::order::failure::Failure {
-                cause,
-                propagated: false,
-            };
-            Err(Error::new(
-                failure.cause.status,
-                format!(
-                    "closed, but nobody looked at a failure: {}",
-                    crate::order::graph::describe(&failure)
-                ),
-            ))
-        }
-    }
+    unseen.map_or(Ok(()), Err)
+}
+
+/// What a close says of a failure that nobody has looked at. Put into words while the runtime is there: it keeps the
+/// names that came from other ranks.
+fn unseen_failure(runtime: &Runtime) -> Option<Error> {
+    let cause = runtime.graph().failures.first_unseen()?;
+    let failure = crate::order::failure::Failure {
+        cause,
+        propagated: false,
+    };
+    Some(Error::new(
+        failure.cause.status,
+        format!(
+            "closed, but nobody looked at a failure: {}",
+            crate::order::graph::describe(&failure)
+        ),
+    ))
 }
 
 /// The rest of a close after a defect. Waits as long as a drain or close is still on its way out.

@@ -208,3 +208,26 @@ fn a_rank_that_dies_fails_what_the_others_have_with_it() {
         }
     });
 }
+
+#[test]
+fn a_close_names_what_failed_on_another_rank() {
+    on_ranks(&config(), |rank| {
+        let mut memory = [0u8; 8];
+        if rank.rank == 0 {
+            let failed = rank.task(9, &[]);
+            let sent = rank.send(&slice(&memory), 1, 5, &[failed]);
+            assert_eq!(rank.wait(failed), NORN_E_TASK_FAILED);
+            assert_eq!(rank.wait(sent), NORN_E_PROPAGATED);
+        } else {
+            rank.recv(&room(&mut memory), 0, 5, &[]);
+            // Nobody looks but the close, which tells it when the runtime is gone and with it what it kept.
+            // SAFETY: nothing uses the handle any more.
+            assert_eq!(unsafe { norn_close(rank.rt) }, NORN_E_TASK_FAILED);
+            let told = last_error();
+            assert!(
+                told.contains("\"the task\" failed with code 9 on rank 0"),
+                "{told}"
+            );
+        }
+    });
+}

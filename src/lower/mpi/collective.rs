@@ -194,7 +194,7 @@ impl Engine {
         let number = self.lanes[lane as usize].number;
         self.enter(slot, Flight::Guard(lane));
         for peer in 0..self.peers.len() as i32 {
-            if self.peers[peer as usize].bye.is_some() {
+            if self.peers[peer as usize].leaves() {
                 self.tell(peer, &Control::Join { lane, number });
             }
         }

@@ -115,6 +115,11 @@ impl Peer {
         self.lost || self.quit || self.bye.is_some_and(|sent| self.received >= sent)
     }
 
+    /// Whether it leaves: it enters collectives only where it is called to.
+    pub(crate) fn leaves(&self) -> bool {
+        self.quit || self.bye.is_some()
+    }
+
     /// Whether it leaves, and what it has sent has not all come.
     pub(crate) fn is_leaver(&self) -> bool {
         !self.lost
