@@ -153,7 +153,8 @@
 // Ordinary host memory.
 #define NORN_MEMORY_HOST 0
 
-// Host memory pinned for devices.
+// Host memory pinned for devices. norn pins what it allocates; what the application registers as such is pinned already
+// (`NORN_E_INVALID` where the driver does not know it).
 #define NORN_MEMORY_PINNED 1
 
 // Device memory.
@@ -321,6 +322,7 @@ typedef struct norn_data_desc {
 } norn_data_desc;
 
 // One piece of a datum, in bytes from its start: `rows` runs of `bytes` bytes, `stride` apart. `rows` 0 and 1 mean one contiguous run.
+// What lies between the runs is not of the piece: neither a slice of it nor a piece of it may touch that.
 typedef struct norn_piece {
   // Offset of the first byte.
   uint64_t offset;
@@ -396,6 +398,10 @@ typedef int64_t norn_type;
 // Elements in memory: `planes` planes, `plane_stride` apart, of `blocks` blocks, `stride` apart, of `count` elements. All
 // lengths and distances are in elements of `type`. A slice that names a datum adds its access to the operation: a source
 // READ; a target WRITE where it covers the whole datum, else READ_WRITE. Zero everywhere is an empty slice of nothing.
+//
+// Every byte of it belongs to the datum. A datum that is a piece in rows (`norn_piece.rows`) has only its rows: a slice that
+// touches what lies between them is `NORN_E_INVALID`. Such a piece is described whole by the `count` of one row, `blocks` the
+// rows, and `stride` their distance. (An MPI datatype with gaps is taken at its word.)
 typedef struct norn_slice {
   // The datum that holds the elements, or `{0}`: `ptr` points to memory of the caller, which norn does not order and
   // which must live until the operation has completed.
@@ -948,7 +954,7 @@ norn_status norn_data_alloc(struct norn_runtime *rt,
 
 // Splits a datum into `count` disjoint pieces, each a datum of its own in `parts`, ordered with their parent: what
 // was submitted to the parent before comes before them; a later access to the parent is an access to all of them.
-// Pieces may be split again. Errors: `NORN_E_INVALID` (outside the parent), `NORN_E_OVERLAP` (the text names two
+// Pieces may be split again. Errors: `NORN_E_INVALID` (outside the parent, or between its rows), `NORN_E_OVERLAP` (the text names two
 // pieces), `NORN_E_STATE` (split already). Any thread; never blocks.
 //
 // # Safety
@@ -1051,10 +1057,11 @@ norn_status norn_device_get(struct norn_runtime *rt, struct norn_place place, st
 
 // Copies elements as an operation of the graph: between any two places, in rows and planes too. Both sides hold the same
 // number of elements of the same size in the same arrangement; a side that is one run of elements is arranged as the
-// other one is. It is carried out by the device of `how->place`, else by the target's, else by the source's; between two
+// other one is. They share no memory (`NORN_E_INVALID`; rows that interleave are fine). It is carried out by the device of `how->place`, else by the target's, else by the source's; between two
 // slices of host memory by a worker.
 //
-// `how`: name, accesses, after, priority, flags, group, place, stream and `as` are read; NULL for none of these.
+// `how`: name, accesses, after, priority, flags, group, place, stream and `as` are read; NULL for none of these. What belongs
+// to a body (`run`, `enqueue`, `arg`, `drop`, `NORN_COPY_ARG`) must not be given; `cpus` means nothing here.
 // `token_or_null` receives the token. Memory that no datum names must live until it has completed.
 // Errors: `NORN_E_INVALID` (the text names the field), `NORN_E_UNSUPPORTED` (no device), otherwise as `norn_submit`.
 // Any thread, inside tasks too; never blocks.
@@ -1129,7 +1136,7 @@ norn_status norn_kernel_get(struct norn_runtime *rt,
 
 // Launches a kernel as an operation of the graph. Number, order and sizes of the arguments must be the kernel's: norn
 // cannot check them. `how`, `token_or_null` and threads as `norn_copy`. Errors: `NORN_E_INVALID` (the text names the
-// argument), otherwise as `norn_submit`; what the driver refuses (a block that is too large, say) fails the token.
+// argument; a datum in ordinary memory of the host is one, where the device cannot reach it), otherwise as `norn_submit`; what the driver refuses (a block that is too large, say) fails the token.
 //
 // # Safety
 // `launch` and what it points to are what its documentation says; the pointers in `how` too.
@@ -1500,7 +1507,8 @@ norn_status norn_world_lane(struct norn_world *world,
 // `key`: 0 to `key_limit` - 1 (`norn_world_get`): edges of the same pair of ranks and the same key match in the order they were
 // declared in, as MPI's tags do; or `NORN_KEY_ORDER`: the n-th such edge from this rank to that one matches the n-th there.
 // Both sides give the same number of bytes; a difference is `NORN_E_MISMATCH` of the receiver's token.
-// `how_or_null`: name, accesses, after, priority, flags, group and as are read. A datum in `from` is read. `from` is read during
+// `how_or_null`: name, accesses, after, priority, flags, group and as are read. What belongs to a body (`run`, `enqueue`, `arg`,
+// `drop`, `NORN_COPY_ARG`) and `stream` must not be given; `place` and `cpus` mean nothing here. A datum in `from` is read. `from` is read during
 // the call; what it describes must stay until the token completes, which is when MPI is done with it.
 //
 // Device memory is sent by MPI itself where it can (`norn_world_info.device_aware`), else through pinned host memory, by a copy
@@ -1725,7 +1733,8 @@ static inline norn_place norn_place_of(int32_t kind, int32_t index) {
     return place;
 }
 
-/* A whole run of `count` elements of a datum, for copies, fills, messages and collectives. */
+/* The first `count` elements of a datum, one behind the other, for copies, fills, messages and collectives. A piece in rows
+   needs `blocks` and `stride` too, unless this ends within its first row. */
 static inline norn_slice norn_slice_of(norn_data data, norn_type type, uint64_t count) {
     norn_slice slice = NORN_SLICE_INIT;
     slice.data = data;

@@ -60,7 +60,7 @@ pub unsafe extern "C" fn norn_data_alloc(
 
 /// Splits a datum into `count` disjoint pieces, each a datum of its own in `parts`, ordered with their parent: what
 /// was submitted to the parent before comes before them; a later access to the parent is an access to all of them.
-/// Pieces may be split again. Errors: `NORN_E_INVALID` (outside the parent), `NORN_E_OVERLAP` (the text names two
+/// Pieces may be split again. Errors: `NORN_E_INVALID` (outside the parent, or between its rows), `NORN_E_OVERLAP` (the text names two
 /// pieces), `NORN_E_STATE` (split already). Any thread; never blocks.
 ///
 /// # Safety

@@ -3,12 +3,13 @@
 use core::ffi::{c_char, c_void};
 
 use super::device_types::*;
-use super::guard::{Sized0, guard, not_null, null, read, slice, string, write};
+use super::guard::{guard, not_null, null, read, slice, string, write};
 use super::handle;
+use super::how::check_bodiless;
 use super::slice::norn_slice;
-use super::status::{NORN_E_INVALID, norn_status};
+use super::status::norn_status;
 use super::types::*;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lower::cuda::Cuda;
 use crate::lower::cuda::calls::{self, How};
 
@@ -67,10 +68,11 @@ pub unsafe extern "C" fn norn_device_get(
 
 /// Copies elements as an operation of the graph: between any two places, in rows and planes too. Both sides hold the same
 /// number of elements of the same size in the same arrangement; a side that is one run of elements is arranged as the
-/// other one is. It is carried out by the device of `how->place`, else by the target's, else by the source's; between two
+/// other one is. They share no memory (`NORN_E_INVALID`; rows that interleave are fine). It is carried out by the device of `how->place`, else by the target's, else by the source's; between two
 /// slices of host memory by a worker.
 ///
-/// `how`: name, accesses, after, priority, flags, group, place, stream and `as` are read; NULL for none of these.
+/// `how`: name, accesses, after, priority, flags, group, place, stream and `as` are read; NULL for none of these. What belongs
+/// to a body (`run`, `enqueue`, `arg`, `drop`, `NORN_COPY_ARG`) must not be given; `cpus` means nothing here.
 /// `token_or_null` receives the token. Memory that no datum names must live until it has completed.
 /// Errors: `NORN_E_INVALID` (the text names the field), `NORN_E_UNSUPPORTED` (no device), otherwise as `norn_submit`.
 /// Any thread, inside tasks too; never blocks.
@@ -227,7 +229,7 @@ pub unsafe extern "C" fn norn_kernel_get(
 
 /// Launches a kernel as an operation of the graph. Number, order and sizes of the arguments must be the kernel's: norn
 /// cannot check them. `how`, `token_or_null` and threads as `norn_copy`. Errors: `NORN_E_INVALID` (the text names the
-/// argument), otherwise as `norn_submit`; what the driver refuses (a block that is too large, say) fails the token.
+/// argument; a datum in ordinary memory of the host is one, where the device cannot reach it), otherwise as `norn_submit`; what the driver refuses (a block that is too large, say) fails the token.
 ///
 /// # Safety
 /// `launch` and what it points to are what its documentation says; the pointers in `how` too.
@@ -276,15 +278,7 @@ unsafe fn described<'a>(how: *const norn_task) -> Result<How<'a>> {
     }
     // SAFETY: not NULL; passed on from the caller.
     let task = unsafe { read(how) }?;
-    if task.run.is_some() || task.enqueue.is_some() || task.flags & NORN_COPY_ARG != 0 {
-        return Err(Error::new(
-            NORN_E_INVALID,
-            format!(
-                "how: {}.run, enqueue and NORN_COPY_ARG are for tasks",
-                norn_task::NAME
-            ),
-        ));
-    }
+    check_bodiless(&task)?;
     Ok(How {
         task,
         // SAFETY: passed on from the caller.

@@ -11,6 +11,7 @@ pub mod datatype;
 pub mod device;
 pub mod device_types;
 pub mod group;
+mod how;
 pub mod mpi;
 pub mod runtime;
 pub mod slice;

@@ -8,6 +8,10 @@ use core::ffi::c_void;
 /// Elements in memory: `planes` planes, `plane_stride` apart, of `blocks` blocks, `stride` apart, of `count` elements. All
 /// lengths and distances are in elements of `type`. A slice that names a datum adds its access to the operation: a source
 /// READ; a target WRITE where it covers the whole datum, else READ_WRITE. Zero everywhere is an empty slice of nothing.
+///
+/// Every byte of it belongs to the datum. A datum that is a piece in rows (`norn_piece.rows`) has only its rows: a slice that
+/// touches what lies between them is `NORN_E_INVALID`. Such a piece is described whole by the `count` of one row, `blocks` the
+/// rows, and `stride` their distance. (An MPI datatype with gaps is taken at its word.)
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct norn_slice {

@@ -255,7 +255,8 @@ pub struct norn_reduction {
 
 /// Ordinary host memory.
 pub const NORN_MEMORY_HOST: i32 = 0;
-/// Host memory pinned for devices.
+/// Host memory pinned for devices. norn pins what it allocates; what the application registers as such is pinned already
+/// (`NORN_E_INVALID` where the driver does not know it).
 pub const NORN_MEMORY_PINNED: i32 = 1;
 /// Device memory.
 pub const NORN_MEMORY_DEVICE: i32 = 2;
@@ -290,6 +291,7 @@ pub struct norn_data_desc {
 }
 
 /// One piece of a datum, in bytes from its start: `rows` runs of `bytes` bytes, `stride` apart. `rows` 0 and 1 mean one contiguous run.
+/// What lies between the runs is not of the piece: neither a slice of it nor a piece of it may touch that.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct norn_piece {

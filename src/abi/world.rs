@@ -5,6 +5,7 @@ use core::ffi::c_char;
 use super::datatype::norn_op;
 use super::guard::{guard, not_null, null, read, slice, string, write};
 use super::handle;
+use super::how::check_streamless;
 use super::slice::norn_slice;
 use super::status::{NORN_E_INVALID, norn_status};
 use super::types::*;
@@ -188,6 +189,7 @@ unsafe fn with_manner<R>(
         // SAFETY: passed on from the caller.
         unsafe { read(how) }?
     };
+    check_streamless(&how)?;
     // SAFETY: passed on from the caller.
     let accesses = unsafe { slice(how.accesses, how.access_count, "how.accesses") }?;
     // SAFETY: passed on from the caller.
@@ -232,7 +234,8 @@ unsafe fn message(
 /// `key`: 0 to `key_limit` - 1 (`norn_world_get`): edges of the same pair of ranks and the same key match in the order they were
 /// declared in, as MPI's tags do; or `NORN_KEY_ORDER`: the n-th such edge from this rank to that one matches the n-th there.
 /// Both sides give the same number of bytes; a difference is `NORN_E_MISMATCH` of the receiver's token.
-/// `how_or_null`: name, accesses, after, priority, flags, group and as are read. A datum in `from` is read. `from` is read during
+/// `how_or_null`: name, accesses, after, priority, flags, group and as are read. What belongs to a body (`run`, `enqueue`, `arg`,
+/// `drop`, `NORN_COPY_ARG`) and `stream` must not be given; `place` and `cpus` mean nothing here. A datum in `from` is read. `from` is read during
 /// the call; what it describes must stay until the token completes, which is when MPI is done with it.
 ///
 /// Device memory is sent by MPI itself where it can (`norn_world_info.device_aware`), else through pinned host memory, by a copy

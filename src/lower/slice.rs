@@ -4,6 +4,7 @@ use crate::abi::slice::norn_slice;
 use crate::abi::status::NORN_E_INVALID;
 use crate::abi::types::{NORN_READ, NORN_READ_WRITE, NORN_WRITE, norn_access, norn_place};
 use crate::error::{Error, Result};
+use crate::order::extent::Blocks;
 use crate::order::graph::Graph;
 
 /// Bytes of one element, and from one element to the next.
@@ -140,7 +141,6 @@ impl Layout {
         if !slice.ptr.is_null() {
             return Err(invalid("data and ptr are both given".into()));
         }
-        // Rows of a 2D piece count with what is between them.
         let (memory, place, _) = graph.memory_of(slice.data)?;
         let (start, held) = (memory.start, memory.span().unwrap_or(0));
         if end > held {
@@ -148,9 +148,31 @@ impl Layout {
                 "it ends at byte {end} of a datum of {held} bytes"
             )));
         }
+        // A type with gaps may describe rows itself, and only MPI knows which: it is taken at its word.
+        let gapless = element.bytes == element.extent;
+        let in_bytes = |elements: u64| elements * element.extent;
+        let within = Blocks {
+            offset: begin,
+            bytes: in_bytes(count),
+            blocks,
+            stride: if blocks > 1 { in_bytes(stride) } else { 0 },
+            planes,
+            plane_stride: if planes > 1 {
+                in_bytes(plane_stride)
+            } else {
+                0
+            },
+        };
+        if bytes != 0 && gapless && !memory.has_in_rows(&within) {
+            return Err(invalid(format!(
+                "it leaves the rows of {}; give blocks and stride",
+                memory.describe_rows()
+            )));
+        }
         layout.place = place;
         layout.address = start + begin as usize;
-        let covers = bytes == held && element.bytes == element.extent;
+        // Blocks of a target do not overlap and lie in the datum: all bytes are every byte.
+        let covers = bytes == memory.own_bytes() && gapless;
         layout.access = Some(norn_access {
             data: slice.data,
             slot: 0,

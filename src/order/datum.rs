@@ -7,6 +7,7 @@ use core::ops::{Deref, DerefMut};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CString;
 
+use super::extent::Extent;
 use super::memory::Memory;
 use super::timeline::Timeline;
 use super::token::{LAST_GENERATION, MAX_INDEX, Token};
@@ -27,27 +28,6 @@ pub(crate) struct Wanted {
     pub(crate) via: u32,
     /// The place is the one kept for the first writer of an unwritten datum, whatever its mode.
     pub(crate) first_writer: bool,
-}
-
-/// A run of bytes: `rows` rows of `bytes`, `stride` apart.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extent {
-    pub(crate) start: usize,
-    pub(crate) bytes: u64,
-    pub(crate) rows: u64,
-    pub(crate) stride: u64,
-}
-
-impl Extent {
-    /// Bytes from the first to the last.
-    pub(crate) fn span(&self) -> Option<u64> {
-        if self.bytes == 0 || self.rows <= 1 {
-            return Some(self.bytes);
-        }
-        (self.rows - 1)
-            .checked_mul(self.stride)?
-            .checked_add(self.bytes)
-    }
 }
 
 /// A registered datum. What a submission looks at comes first, in one cache line; a table of data that is larger

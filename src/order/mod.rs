@@ -7,6 +7,7 @@
 //! | `node` | one live operation in two cache lines, and its words |
 //! | `epoch` | a run of readers, commuters or reducers as one counter |
 //! | `timeline` | the order of accesses to one datum |
+//! | `extent` | where a datum lies; pieces in rows |
 //! | `datum`, `registry` | what is registered, how it is split and joined |
 //! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
 //! | `plain` | the straight path of nearly all tasks, from submission to completion |
@@ -36,6 +37,7 @@ pub(crate) mod defect;
 pub(crate) mod early;
 pub(crate) mod edge;
 pub(crate) mod epoch;
+pub(crate) mod extent;
 pub(crate) mod failure;
 pub(crate) mod graph;
 pub(crate) mod group;

@@ -3,7 +3,8 @@
 use std::ffi::CString;
 use std::sync::atomic::Ordering;
 
-use super::datum::{DataTable, Datum, Extent, find_overlap, unregistered};
+use super::datum::{DataTable, Datum, find_overlap, unregistered};
+use super::extent::{Blocks, Extent};
 use super::graph::Graph;
 use super::lane::Lane;
 use super::memory::{HostMemory, Memory};
@@ -437,6 +438,21 @@ fn lay_out(data: &DataTable, whole: u32, pieces: &[norn_piece]) -> Result<Vec<Ex
             .ok_or_else(outside)?;
         if end > span {
             return Err(outside());
+        }
+        let rows = Blocks {
+            offset: piece.offset,
+            bytes: extent.bytes,
+            blocks: extent.rows,
+            stride: extent.stride,
+            planes: 1,
+            plane_stride: 0,
+        };
+        if !memory.has_in_rows(&rows) {
+            return Err(invalid(format!(
+                "pieces[{position}] leaves the rows of {}, {}",
+                data.get(whole).label(whole),
+                memory.describe_rows()
+            )));
         }
         extents.push(extent);
     }

@@ -6,6 +6,7 @@ use crate::abi::slice::norn_slice;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
+use crate::order::extent::Blocks;
 
 /// Bytes in memory: `planes` planes of `blocks` blocks of `count` elements. Distances are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +52,55 @@ impl Slice {
         }
     }
 
+    /// Its blocks, the first one `offset` bytes from the beginning of its datum.
+    fn as_blocks(&self, offset: u64) -> Blocks {
+        Blocks {
+            offset,
+            bytes: self.block_bytes(),
+            blocks: self.blocks,
+            stride: self.stride,
+            planes: self.planes,
+            plane_stride: self.plane_stride,
+        }
+    }
+
     /// Whether it is one run of bytes.
     pub(crate) fn is_contiguous(&self) -> bool {
         self.span() == self.bytes()
+    }
+
+    /// Starts of its rows, ascending, and the bytes in each. One run of bytes is one row.
+    fn rows(&self) -> (impl Iterator<Item = u64>, u64) {
+        let (planes, blocks, bytes) = match self.is_contiguous() {
+            true => (1, 1, self.bytes()),
+            false => (self.planes, self.blocks, self.block_bytes()),
+        };
+        let (start, stride, plane_stride) = (self.start as u64, self.stride, self.plane_stride);
+        let starts = (0..planes).flat_map(move |plane| {
+            (0..blocks).map(move |block| start + plane * plane_stride + block * stride)
+        });
+        (starts, bytes)
+    }
+
+    /// Whether a byte is in both. Rows that interleave share none.
+    pub(crate) fn shares_bytes_with(&self, other: &Self) -> bool {
+        let end = |slice: &Self| slice.start as u64 + slice.span();
+        let apart = end(self) <= other.start as u64 || end(other) <= self.start as u64;
+        if apart || self.bytes() == 0 || other.bytes() == 0 {
+            return false;
+        }
+        let ((mut these, bytes), (mut those, other_bytes)) = (self.rows(), other.rows());
+        let (mut this, mut that) = (these.next(), those.next());
+        while let (Some(start), Some(other_start)) = (this, that) {
+            if start + bytes <= other_start {
+                this = these.next();
+            } else if other_start + other_bytes <= start {
+                that = those.next();
+            } else {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether it lies in the memory of a device.
@@ -148,7 +195,10 @@ impl Runtime {
             if slice.ptr.is_null() && !empty {
                 return refuse("ptr is NULL and no datum is named".into());
             }
-            resolved.start = (slice.ptr as usize).wrapping_add(offset as usize);
+            if (slice.ptr as u64).checked_add(end).is_none() {
+                return refuse("ptr: the slice exceeds the address space".into());
+            }
+            resolved.start = slice.ptr as usize + offset as usize;
             resolved.place = slice.place;
             if slice.place.kind == NORN_PLACE_DEVICE {
                 resolved.kind = NORN_MEMORY_DEVICE;
@@ -171,13 +221,14 @@ impl Runtime {
         resolved.place = place;
         resolved.kind = kind;
         resolved.data = slice.data;
-        // A piece in rows is covered by a slice of the same rows.
-        let all = memory.bytes.saturating_mul(memory.rows.max(1));
-        let same_rows = memory.rows <= 1
-            || (resolved.blocks == memory.rows
-                && resolved.stride == memory.stride
-                && resolved.planes == 1);
-        resolved.covers = offset == 0 && resolved.bytes() == all && same_rows;
+        if !empty && !memory.has_in_rows(&resolved.as_blocks(offset)) {
+            return refuse(format!(
+                "data: the slice leaves the rows of {}; give blocks and stride",
+                memory.describe_rows()
+            ));
+        }
+        // Its blocks do not overlap and lie in the datum: all bytes are every byte.
+        resolved.covers = resolved.bytes() == memory.own_bytes();
         Ok(resolved)
     }
 }
@@ -255,6 +306,42 @@ mod tests {
         let (offset, resolved) = lay_out(&slice, 8).unwrap();
         assert_eq!((offset, resolved.bytes(), resolved.span()), (16, 96, 192));
         assert!(!resolved.is_contiguous());
+    }
+
+    #[test]
+    fn rows_that_interleave_share_no_byte() {
+        let at = |offset, count, blocks, planes| {
+            let slice = norn_slice {
+                offset,
+                count,
+                blocks,
+                stride: 10,
+                planes,
+                plane_stride: 100,
+                ..empty()
+            };
+            let (offset, resolved) = lay_out(&slice, 1).unwrap();
+            Slice {
+                start: 1000 + offset as usize,
+                ..resolved
+            }
+        };
+        let column = at(0, 4, 5, 3);
+        assert!(column.shares_bytes_with(&column));
+        for (other, expected) in [
+            (at(4, 6, 5, 3), false),
+            (at(4, 7, 4, 3), true),
+            (at(3, 1, 1, 1), true),
+            (at(243, 1, 1, 1), true),
+            (at(244, 6, 1, 1), false),
+            (at(50, 50, 1, 1), false),
+            (at(50, 51, 1, 1), true),
+            (at(244, 0, 1, 1), false),
+            (at(50, 10, 5, 2), false),
+        ] {
+            assert_eq!(column.shares_bytes_with(&other), expected, "{other:?}");
+            assert_eq!(other.shares_bytes_with(&column), expected, "{other:?}");
+        }
     }
 
     #[test]

@@ -237,3 +237,125 @@ fn bad_arguments_are_named() {
         refused(&bad, 1, 0, "address space");
     });
 }
+
+#[test]
+fn what_belongs_to_a_body_is_refused_in_how() {
+    unsafe extern "C" fn run(_: *mut norn_self, _: *mut std::ffi::c_void) -> i32 {
+        0
+    }
+    unsafe extern "C" fn enqueue(
+        _: *mut norn_self,
+        _: *mut std::ffi::c_void,
+        _: *mut std::ffi::c_void,
+    ) -> i32 {
+        0
+    }
+    unsafe extern "C" fn drop_it(_: *mut std::ffi::c_void) {}
+    on_ranks(&config(), |rank| {
+        let memory = [0u8; 8];
+        let some = memory.as_ptr().cast_mut().cast();
+        let refused = |word: &str, set: &dyn Fn(&mut norn_task)| {
+            let mut how = how();
+            set(&mut how);
+            let mut token = norn_token::default();
+            // SAFETY: the pointers are of live variables.
+            let send = unsafe {
+                norn::abi::world::norn_send(rank.world, &slice(&memory), 0, 0, &how, &mut token)
+            };
+            assert_eq!(send, NORN_E_INVALID);
+            assert!(last_error().contains(word), "{}", last_error());
+            // SAFETY: as above.
+            let barrier = unsafe { norn::abi::world::norn_barrier(rank.world, &how, &mut token) };
+            assert_eq!(barrier, NORN_E_INVALID);
+            assert!(last_error().contains(word), "{}", last_error());
+        };
+        refused("run", &|how| how.run = Some(run));
+        refused("enqueue", &|how| how.enqueue = Some(enqueue));
+        refused("arg", &|how| how.arg = some);
+        refused("drop", &|how| how.drop = Some(drop_it));
+        refused("arg_bytes", &|how| how.arg_bytes = 8);
+        refused("NORN_COPY_ARG", &|how| how.flags = NORN_COPY_ARG);
+        refused("stream", &|how| how.stream = some);
+    });
+}
+
+#[test]
+fn a_message_of_a_piece_in_rows_stays_in_its_rows() {
+    use norn::abi::data::*;
+    use norn::abi::world::{norn_recv, norn_send};
+    on_ranks(&config(), |rank| {
+        let mut memory = vec![0i64; 8];
+        let desc = norn_data_desc {
+            struct_size: size_of::<norn_data_desc>(),
+            ptr: memory.as_mut_ptr().cast(),
+            bytes: 64,
+            // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+            ..unsafe { std::mem::zeroed() }
+        };
+        let piece = |offset| norn_piece {
+            offset,
+            bytes: 8,
+            rows: 4,
+            stride: 16,
+        };
+        let (mut whole, mut parts) = (norn_data::default(), [norn_data::default(); 2]);
+        let pieces = [piece(0), piece(8)];
+        // SAFETY: the pointers are of live variables, with room for two pieces.
+        unsafe {
+            ok(norn_data_register(rank.rt, &desc, &mut whole));
+            ok(norn_data_split(
+                rank.rt,
+                whole,
+                pieces.as_ptr(),
+                2,
+                parts.as_mut_ptr(),
+            ));
+        }
+        let of_piece = |count, blocks, stride| norn_slice {
+            data: parts[1],
+            ptr: std::ptr::null_mut(),
+            r#type: NORN_I64,
+            count,
+            blocks,
+            stride,
+            ..numbers(&[])
+        };
+        let (run, rows) = (of_piece(4, 0, 0), of_piece(1, 4, 2));
+        let mut token = norn_token::default();
+        let mine = [1 + i64::from(rank.rank), 2, 3, 4];
+        let peer = 1 - rank.rank;
+        // SAFETY: the pointers are of live variables; both messages end below.
+        unsafe {
+            assert_eq!(
+                norn_send(rank.world, &run, peer, 5, std::ptr::null(), &mut token),
+                NORN_E_INVALID
+            );
+            assert!(last_error().contains("leaves the rows"), "{}", last_error());
+            assert_eq!(
+                norn_recv(rank.world, &run, peer, 5, std::ptr::null(), &mut token),
+                NORN_E_INVALID
+            );
+            ok(norn_recv(
+                rank.world,
+                &rows,
+                peer,
+                5,
+                std::ptr::null(),
+                &mut token,
+            ));
+        }
+        let sent = rank.send(&numbers(&mine), peer, 5, &[]);
+        ok(rank.wait(sent));
+        ok(rank.wait(token));
+        // SAFETY: always safe; waits for the accesses.
+        unsafe {
+            ok(norn_data_join(rank.rt, whole));
+            ok(norn_data_unregister(rank.rt, whole));
+        }
+        // SAFETY: the vector lives, and norn has let go of it.
+        let seen: Vec<i64> = (0..8)
+            .map(|at| unsafe { memory.as_ptr().add(at).read_volatile() })
+            .collect();
+        assert_eq!(seen, [0, 1 + i64::from(peer), 0, 2, 0, 3, 0, 4]);
+    });
+}

@@ -42,7 +42,7 @@ struct Peers {
 }
 
 impl CopyPlan {
-    /// Checks that both sides hold the same elements in the same arrangement; one that is a single run of bytes is
+    /// Checks that both sides hold the same elements in the same arrangement and share no memory; one that is a single run of bytes is
     /// arranged as the other is.
     pub(crate) fn new(from: &Slice, to: &Slice) -> Result<Self> {
         let differ = |what: String| Err(Error::new(NORN_E_INVALID, what));
@@ -95,6 +95,9 @@ impl CopyPlan {
                 shape(from),
                 shape(to)
             ));
+        }
+        if from.shares_bytes_with(to) {
+            return differ("from and to overlap in memory: copy by way of another datum".into());
         }
         Ok(plan)
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cudarc::driver::sys::{CUcontext, CUdevice, CUuuid};
 
 use super::context::{Context, Entered};
-use super::driver::{Driver, Refused};
+use super::driver::{Driver, INVALID_VALUE, Refused};
 use super::loss::Loss;
 use super::memory::DeviceMemory;
 use crate::abi::device_types::*;
@@ -26,6 +26,7 @@ const MEMORY_OF_DEVICE: u32 = 2;
 const ATTRIBUTE_MAJOR: i32 = 75;
 const ATTRIBUTE_MINOR: i32 = 76;
 const ATTRIBUTE_POOLS: i32 = 115;
+const ATTRIBUTE_PAGEABLE_ACCESS: i32 = 88;
 
 /// Where launchers tell a process its rank on its node: Open MPI, MPICH and Intel MPI (Hydra), Slurm, PALS, Flux, MVAPICH.
 const LOCAL_RANKS: [&str; 6] = [
@@ -50,6 +51,8 @@ pub(crate) struct Device {
     uuid: String,
     total_bytes: u64,
     capability: i32,
+    /// Its kernels use ordinary memory of the host as it is.
+    reaches_pageable: bool,
     pub(crate) memory: DeviceMemory,
     /// Streams in its pool.
     pub(crate) streams: usize,
@@ -188,7 +191,10 @@ impl Device {
         if !(0..=MOST_STREAMS).contains(&config.streams) {
             return Err(Error::new(
                 NORN_E_INVALID,
-                format!("config.streams is {}", config.streams),
+                format!(
+                    "config.streams is {}: 1 to {MOST_STREAMS}, or 0 for {DEFAULT_STREAMS}",
+                    config.streams
+                ),
             ));
         }
         if config.flags != 0 {
@@ -230,6 +236,7 @@ impl Device {
         let capability = attribute(ATTRIBUTE_MAJOR)? * 10 + attribute(ATTRIBUTE_MINOR)?;
         // An older driver does not know the attribute, and has no pools.
         let pools = attribute(ATTRIBUTE_POOLS).unwrap_or(0) != 0;
+        let reaches_pageable = attribute(ATTRIBUTE_PAGEABLE_ACCESS).unwrap_or(0) != 0;
         let uuid = uuid_of(driver, ordinal)?;
         let mut context = core::ptr::null_mut();
         // SAFETY: writes the context, which is released once, by `close` or just below.
@@ -258,6 +265,7 @@ impl Device {
             uuid,
             total_bytes: total as u64,
             capability,
+            reaches_pageable,
             memory,
             streams,
             loss: OnceLock::new(),
@@ -312,6 +320,31 @@ impl Device {
                 format!("desc.ptr {address:#x} is no memory that the device knows"),
             )),
         }
+    }
+
+    /// Whether the driver knows the memory at an address: a device's, managed, or pinned by whomever.
+    pub(crate) fn knows(&self, address: u64) -> Result<bool> {
+        let mut kind = 0u32;
+        let asked = self.enter().and_then(|_entered| {
+            // SAFETY: the attribute is an integer.
+            unsafe {
+                self.driver.pointer_get_attribute(
+                    (&raw mut kind).cast(),
+                    POINTER_MEMORY_TYPE,
+                    address,
+                )
+            }
+        });
+        match asked {
+            Ok(()) => Ok(kind != 0),
+            Err(refused) if refused.code == INVALID_VALUE => Ok(false),
+            Err(refused) => Err(refused.into()),
+        }
+    }
+
+    /// Whether its kernels can use what is at an address of the host's.
+    pub(crate) fn reaches(&self, address: u64) -> Result<bool> {
+        Ok(self.reaches_pageable || self.knows(address)?)
     }
 
     /// The ordinal of the device whose memory holds an address; None: it is no memory of a device.

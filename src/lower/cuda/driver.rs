@@ -33,6 +33,8 @@ const DEINITIALIZED: i32 = 4;
 const STUB_LIBRARY: i32 = 34;
 const NO_DEVICE: i32 = 100;
 pub(crate) const NOT_FOUND: i32 = 500;
+/// What it answers for memory that it knows nothing of, for one.
+pub(crate) const INVALID_VALUE: i32 = 1;
 pub(crate) const NOT_READY: i32 = 600;
 
 /// The legacy default stream.

@@ -224,7 +224,7 @@ impl Launch {
                     }
                 }
                 NORN_ARGUMENT_DATA => {
-                    let (memory, ..) = runtime
+                    let (memory, place, memory_kind) = runtime
                         .graph()
                         .memory_of(argument.data)
                         .map_err(|error| at(format!("data: {}", error.text())))?;
@@ -236,6 +236,15 @@ impl Launch {
                         )));
                     }
                     let address = memory.start as u64 + argument.offset;
+                    let of_host = place.kind != NORN_PLACE_DEVICE
+                        && memory_kind != NORN_MEMORY_PINNED
+                        && span != 0;
+                    if of_host && !kernel.device.reaches(memory.start as u64)? {
+                        return Err(at(
+                            "data: the datum is ordinary memory of the host, which kernels of this device cannot reach"
+                                .into(),
+                        ));
+                    }
                     launch.values.push(u128::from(address));
                     if argument.mode != 0 {
                         accesses.push(norn_access {

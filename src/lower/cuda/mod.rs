@@ -297,14 +297,22 @@ impl Cuda {
         if stream <= PER_THREAD_STREAM {
             return otherwise();
         }
-        let mut context = core::ptr::null_mut();
-        // SAFETY: the application promises that its stream is one; writes the stream's context.
-        unsafe {
-            self.driver
-                .stream_get_context(stream as *mut _, &mut context)
-        }
-        .map_err(Error::from)?;
         let devices = self.devices.read();
+        let mut context = core::ptr::null_mut();
+        // The driver answers where some context is current, and the caller's thread need not have one. One that has
+        // failed answers nothing.
+        let alive = devices.iter().find(|device| device.check_alive().is_ok());
+        if let Some(any) = alive.or(devices.first()) {
+            any.enter()
+                .and_then(|_entered| {
+                    // SAFETY: the application promises that its stream is one; writes the stream's context.
+                    unsafe {
+                        self.driver
+                            .stream_get_context(stream as *mut _, &mut context)
+                    }
+                })
+                .map_err(Error::from)?;
+        }
         let found = devices.iter().find(|device| device.context.0 == context);
         found.cloned().ok_or_else(|| {
             Error::new(
@@ -493,6 +501,24 @@ impl Cuda {
         }
     }
 
+    /// Checks that the first and the last byte of host memory are such as devices reach by themselves.
+    fn check_pinned(&self, address: u64, bytes: u64) -> Result<()> {
+        let device = self.devices.read().first().cloned();
+        let Some(device) = device.filter(|_| bytes != 0) else {
+            return Ok(());
+        };
+        let last = address.saturating_add(bytes - 1);
+        if device.knows(address)? && device.knows(last)? {
+            return Ok(());
+        }
+        Err(Error::new(
+            NORN_E_INVALID,
+            format!(
+                "desc.ptr {address:#x} is not pinned, all {bytes} bytes of it: pin it first (cudaHostRegister), let norn_data_alloc make it, or register it as NORN_MEMORY_HOST"
+            ),
+        ))
+    }
+
     /// Checks that the caller's memory is what its description says.
     fn check_foreign(&self, desc: &norn_data_desc) -> Result<()> {
         let on_device = desc.place.kind == NORN_PLACE_DEVICE;
@@ -504,7 +530,8 @@ impl Cuda {
                 }
                 device.check_owns(desc.ptr as u64)
             }
-            (NORN_MEMORY_PINNED | NORN_MEMORY_MPI, false) => Ok(()),
+            (NORN_MEMORY_PINNED, false) => self.check_pinned(desc.ptr as u64, desc.bytes),
+            (NORN_MEMORY_MPI, false) => Ok(()),
             (kind, _) => Err(mismatch(kind, on_device)),
         }
     }

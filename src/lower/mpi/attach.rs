@@ -180,10 +180,13 @@ fn wish_of(
         ));
     }
     if !(0..=1).contains(&config.verify) {
-        return refuse(format!("config.verify is {}", config.verify));
+        return refuse(format!("config.verify is {}: 0 or 1", config.verify));
     }
     if !(0..=100).contains(&config.idle_percent) {
-        return refuse(format!("config.idle_percent is {}", config.idle_percent));
+        return refuse(format!(
+            "config.idle_percent is {}: 1 to 100, or 0 for {IDLE}",
+            config.idle_percent
+        ));
     }
     let limit = match (runtime.settings.tag_limit, config.tag_limit) {
         (Some(limit), _) => limit,
