@@ -1,6 +1,6 @@
 # Every day's commands. CMake builds norn (CMakeLists.txt); this file names them.
 #
-#   make demo      the tiled Cholesky example; MATRIX=file.mtx RHS=file.mtx for a real one
+#   make demo      the tiled Cholesky example, on four ranks where MPI is; MATRIX=file.mtx RHS=file.mtx for a real one
 #   make check     everything that must hold; ends with "N passed, N failed"
 #   make bench     norn beside other task runtimes, about 20 minutes; QUICK=1 for three; STAGES="table metg" for some
 #   make models    the lock-free protocols under loom and shuttle, and the defects they catch
@@ -33,6 +33,10 @@ demo:
 	@set --; \
 	if [ -n "$${MATRIX:-}" ]; then set -- "$$@" --matrix "$$MATRIX"; fi; \
 	if [ -n "$${RHS:-}" ]; then set -- "$$@" --rhs "$$RHS"; fi; \
+	if [ -x $(BUILD)/examples/mpirun ]; then \
+		exec $(BUILD)/examples/mpirun -n 4 $(BUILD)/examples/cholesky "$$@"; \
+	fi; \
+	echo "demo: on one process: there is no MPI for C with its launcher (Debian: libopenmpi-dev or libmpich-dev)"; \
 	exec $(BUILD)/examples/cholesky "$$@"
 
 check:
@@ -72,6 +76,7 @@ bench: installed
 	@$(bench_python) -B benches/report.py $(BUILD)/bench >$(BUILD)/bench/table.txt
 	@cat $(BUILD)/bench/table.txt
 	@echo && $(BUILD)/bench/bin/norn_cpp | tee $(BUILD)/bench/norn_cpp.txt
+	@echo && benches/mpi.sh $(BUILD)/bench/bin | tee $(BUILD)/bench/mpi.txt
 # The distribution's matplotlib belongs to its own interpreter, which need not be the first on PATH.
 bench_python = $$(/usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 

@@ -44,6 +44,17 @@ starpu=$(pkg-config --cflags --libs starpu-1.3 2>/dev/null) || starpu="-lstarpu-
     build cholesky_starpu g++ cholesky_starpu.cpp $starpu $blas &
     wait
 }
+# Messages between ranks, under each MPI of the distribution; StarPU's are for the one that it is linked with.
+flags="-std=gnu11 -O3 -DNDEBUG -Wall -Wextra -Wno-stringop-overflow" # of MPI_STATUSES_IGNORE as MPICH declares it
+for mpi in openmpi mpich; do
+    command -v mpicc.$mpi >/dev/null || continue
+    # shellcheck disable=SC2086 # lists of flags
+    for name in mpi_edges mpi_heat mpi_late; do build ${name}_$mpi mpicc.$mpi $name.c $norn; done
+done
+if pkg-config --exists starpumpi-1.3 && command -v mpicc.openmpi >/dev/null; then
+    # shellcheck disable=SC2046 # a list of flags
+    build mpi_edges_starpu mpicc.openmpi mpi_edges_starpu.c $(pkg-config --cflags --libs starpumpi-1.3)
+fi
 for name in floor norn norn_cpp; do # the others are peers, or need OpenBLAS
     [ ! -e "$out/bin/$name.log" ] || { cat "$out/bin/$name.log" >&2 && exit 1; }
 done

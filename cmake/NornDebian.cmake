@@ -1,5 +1,5 @@
 # Debian packages, by `cpack -G DEB` in the build folder: libnorn0 (the number of the soname) with what programs need
-# to run, libnorn-dev with what they need to be built. A later plug-in for one MPI is a component and a package of its own.
+# to run, libnorn-dev with what they need to be built, and libnorn0-FAMILY with the plug-in for a family of MPIs.
 
 set(norn_runtime_package "libnorn${NORN_SOVERSION}")
 set(norn_debian_version "${PROJECT_VERSION}-1")
@@ -68,6 +68,24 @@ awaited.
 This package has the headers, the static library, and the files by which
 CMake and pkg-config find norn.")
 
+# A plug-in needs no MPI of its own: it serves the one that a program has loaded.
+foreach(family IN LISTS norn_mpi_families)
+  list(APPEND CPACK_COMPONENTS_ALL norn_mpi_${family})
+  string(TOUPPER "NORN_MPI_${family}" COMPONENT)
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME "${norn_runtime_package}-${family}")
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_SECTION libs)
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_MULTIARCH same)
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_DEPENDS "${norn_runtime_package} (= ${norn_debian_version})")
+  set(CPACK_DEBIAN_${COMPONENT}_DESCRIPTION "asynchronous task graphs for HPC codes, plug-in for ${family}
+norn runs the work of a C, C++ or Fortran code as an asynchronous task graph:
+tasks are submitted, edges or the data they touch are declared, tokens are
+awaited.
+
+This package has the plug-in through which programs that are linked with an
+MPI of the family ${family} exchange messages as tasks.")
+endforeach()
+
 # Control files: which package and version a program that uses a function needs (from the version nodes in norn.map),
 # and the trigger that runs ldconfig. CPack adds scripts that call it too, which older dpkg would need.
 set(norn_debian_symbols "libnorn.so.${NORN_SOVERSION} ${norn_runtime_package} #MINVER#\n")
@@ -101,7 +119,11 @@ foreach(text notice mit)
   string(REPLACE "\n" "\n " norn_${text} "${norn_${text}}")
 endforeach()
 configure_file(packaging/debian/copyright.in "${norn_debian}/copyright" @ONLY)
-foreach(component runtime development)
+set(norn_debian_components runtime development)
+foreach(family IN LISTS norn_mpi_families)
+  list(APPEND norn_debian_components mpi_${family})
+endforeach()
+foreach(component IN LISTS norn_debian_components)
   string(TOUPPER "${component}" COMPONENT)
   install(FILES "${norn_debian}/copyright" COMPONENT norn_${component} EXCLUDE_FROM_ALL
     DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/doc/${CPACK_DEBIAN_NORN_${COMPONENT}_PACKAGE_NAME}")

@@ -120,6 +120,10 @@ int problem_read(struct problem *problem, const char *matrix_path, const char *r
     return 0;
 }
 
+int problem_get(struct problem *problem, const char *matrix_path, const char *rhs_path, int n, char why[WHY_BYTES]) {
+    return matrix_path != NULL ? problem_read(problem, matrix_path, rhs_path, why) : problem_make_minij(problem, n, why);
+}
+
 void problem_free(struct problem *problem) {
     free(problem->matrix);
     free(problem->rhs);

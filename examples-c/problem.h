@@ -26,6 +26,9 @@ int problem_make_minij(struct problem *problem, int n, char why[WHY_BYTES]);
 /* From Matrix Market files. Without a right-hand side (NULL) it is A times the vector of ones. */
 int problem_read(struct problem *problem, const char *matrix_path, const char *rhs_path, char why[WHY_BYTES]);
 
+/* The one of the two that a path, or NULL, asks for. */
+int problem_get(struct problem *problem, const char *matrix_path, const char *rhs_path, int n, char why[WHY_BYTES]);
+
 void problem_free(struct problem *problem);
 
 struct quality {

@@ -1,5 +1,7 @@
 #include "tile_kernels.h"
 
+#include "tile_device.h"
+
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
@@ -15,12 +17,8 @@ static int bad_pivot(const struct tile *c, lapack_int info) {
     return -1;
 }
 
-static int32_t potrf(norn_self *self, void *arg) {
-    const struct operands *o = arg;
-    struct tile *c = o->c;
-
-    /* The _work form: LAPACKE_dpotrf would look through the tile for NaNs first. */
-    lapack_int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', c->rows, c->values, c->rows);
+/* What has become of a factorised tile. */
+static int32_t judge(norn_self *self, const struct tile *c, lapack_int info) {
     int row = bad_pivot(c, info);
     if (info == 0 && row < 0)
         return 0;
@@ -32,6 +30,19 @@ static int32_t potrf(norn_self *self, void *arg) {
         snprintf(text, sizeof text, "tile (%d, %d) is not positive definite: bad pivot in row %d of the matrix",
                  c->row + 1, c->col + 1, c->first_row + row + 1);
     return norn_self_fail(self, info != 0 ? (int32_t)info : row + 1, text);
+}
+
+static int32_t potrf(norn_self *self, void *arg) {
+    const struct operands *o = arg;
+    struct tile *c = o->c;
+
+    /* The _work form: LAPACKE_dpotrf would look through the tile for NaNs first. */
+    return judge(self, c, LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', c->rows, c->values, c->rows));
+}
+
+static int32_t verdict(norn_self *self, void *arg) {
+    const struct operands *o = arg;
+    return judge(self, o->c, o->device->here[o->c->col]);
 }
 
 static int32_t trsm(norn_self *self, void *arg) {
@@ -125,14 +136,20 @@ static double gemv_flops(const struct operands *o) { return 2.0 * o->a->rows * o
 static double trsv_flops(const struct operands *o) { return (double)o->c->rows * o->c->rows; }
 static double axpy_flops(const struct operands *o) { return 2.0 * o->c->rows; }
 
-const struct kernel kernel_potrf = {"potrf", potrf, potrf_flops};
-const struct kernel kernel_trsm = {"trsm", trsm, trsm_flops};
-const struct kernel kernel_syrk = {"syrk", syrk, syrk_flops};
-const struct kernel kernel_gemm = {"gemm", gemm, gemm_flops};
-const struct kernel kernel_syrk_t = {"syrk_t", syrk_t, syrk_t_flops};
-const struct kernel kernel_gemm_t = {"gemm_t", gemm_t, gemm_t_flops};
-const struct kernel kernel_gemv = {"gemv", gemv, gemv_flops};
-const struct kernel kernel_gemv_t = {"gemv_t", gemv_t, gemv_flops};
-const struct kernel kernel_trsv = {"trsv", trsv, trsv_flops};
-const struct kernel kernel_trsv_t = {"trsv_t", trsv_t, trsv_flops};
-const struct kernel kernel_axpy = {"axpy", axpy, axpy_flops};
+static double no_flops(const struct operands *o) {
+    (void)o;
+    return 0.0;
+}
+
+const struct kernel kernel_potrf = {"potrf", potrf, potrf_flops, &device_potrf};
+const struct kernel kernel_trsm = {"trsm", trsm, trsm_flops, &device_trsm};
+const struct kernel kernel_syrk = {"syrk", syrk, syrk_flops, &device_syrk};
+const struct kernel kernel_gemm = {"gemm", gemm, gemm_flops, &device_gemm};
+const struct kernel kernel_verdict = {"verdict", verdict, no_flops, NULL};
+const struct kernel kernel_syrk_t = {"syrk_t", syrk_t, syrk_t_flops, NULL};
+const struct kernel kernel_gemm_t = {"gemm_t", gemm_t, gemm_t_flops, NULL};
+const struct kernel kernel_gemv = {"gemv", gemv, gemv_flops, NULL};
+const struct kernel kernel_gemv_t = {"gemv_t", gemv_t, gemv_flops, NULL};
+const struct kernel kernel_trsv = {"trsv", trsv, trsv_flops, NULL};
+const struct kernel kernel_trsv_t = {"trsv_t", trsv_t, trsv_flops, NULL};
+const struct kernel kernel_axpy = {"axpy", axpy, axpy_flops, NULL};

@@ -1,5 +1,8 @@
 #include "tile_solver.h"
 
+#include "run.h"
+#include "tile_device.h"
+
 #include <stddef.h>
 
 int tile_system_create(struct tile_system *system, int rows, int cols, int tile) {
@@ -67,43 +70,6 @@ double tile_system_task_estimate(int rows, int cols, int tile) {
     return rows == cols ? tasks : tasks + down * across * (across + 1) / 2;
 }
 
-/* One kernel: a task that updates one tile and reads up to two, or a plain call. The accesses are all that norn is
- * told: no edge between tasks is named anywhere in this file. */
-static int32_t issue(struct execution *execution, const struct kernel *kernel, int32_t priority, struct operands operands) {
-    execution->kernels++;
-    execution->flops += kernel->flops(&operands);
-    if (execution->rt == NULL)
-        return kernel->run(NULL, &operands);
-
-    norn_access accesses[3];
-    uint64_t count = 0;
-    accesses[count++] = norn_update(operands.c->data);
-    if (operands.a != NULL)
-        accesses[count++] = norn_read(operands.a->data);
-    if (operands.b != NULL)
-        accesses[count++] = norn_read(operands.b->data);
-
-    norn_task task = NORN_TASK_INIT;
-    task.run = kernel->run;
-    task.name = kernel->name;
-    task.arg = &operands; /* copied by norn, so that no task needs an allocation */
-    task.arg_bytes = sizeof operands;
-    task.flags = NORN_COPY_ARG;
-    task.accesses = accesses;
-    task.access_count = count;
-    task.priority = priority;
-    task.group = execution->group;
-    return norn_submit(execution->rt, &task, NULL);
-}
-
-/* The columns from left to right are the critical path: whatever brings an earlier column forward goes first, and
- * within a column the kernel that more others wait for. */
-enum rank { RANK_GEMM, RANK_SYRK, RANK_TRSM, RANK_POTRF, RANKS };
-
-static int32_t urgency(const struct tiles *l, int col, enum rank rank) {
-    return (int32_t)(l->across - col) * RANKS + (int32_t)rank;
-}
-
 /* N = A^T A (lower tiles) and c = A^T b. */
 static int32_t form_normal_equations(struct execution *execution, const struct tiles *a, const struct tiles *b,
                                      const struct tiles *n, const struct tiles *c) {
@@ -111,14 +77,14 @@ static int32_t form_normal_equations(struct execution *execution, const struct t
     for (int row = 0; row < a->down; row++) {
         for (int j = 0; j < a->across; j++) {
             struct tile *aj = tiles_at(a, row, j);
-            status = issue(execution, &kernel_syrk_t, urgency(n, j, RANK_SYRK),
+            status = issue(execution, &kernel_syrk_t, urgency(n, j, URGENCY_SYRK),
                            (struct operands){.a = aj, .c = tiles_at(n, j, j)});
             for (int i = j + 1; i < a->across && status == 0; i++)
-                status = issue(execution, &kernel_gemm_t, urgency(n, j, RANK_GEMM),
+                status = issue(execution, &kernel_gemm_t, urgency(n, j, URGENCY_GEMM),
                                (struct operands){.a = tiles_at(a, row, i), .b = aj, .c = tiles_at(n, i, j)});
             if (status == 0)
                 status = issue(execution, &kernel_gemv_t, 0,
-                               (struct operands){aj, tiles_at(b, row, 0), tiles_at(c, j, 0), 1.0});
+                               (struct operands){.a = aj, .b = tiles_at(b, row, 0), .c = tiles_at(c, j, 0), .scale = 1.0});
             if (status != 0)
                 return status;
         }
@@ -131,21 +97,50 @@ static int32_t factorise(struct execution *execution, const struct tiles *l) {
     int32_t status = 0;
     for (int k = 0; k < l->across; k++) {
         struct tile *pivot = tiles_at(l, k, k);
-        status = issue(execution, &kernel_potrf, urgency(l, k, RANK_POTRF), (struct operands){.c = pivot});
+        status = issue(execution, &kernel_potrf, urgency(l, k, URGENCY_POTRF), (struct operands){.c = pivot});
         for (int i = k + 1; i < l->down && status == 0; i++)
-            status = issue(execution, &kernel_trsm, urgency(l, k, RANK_TRSM),
+            status = issue(execution, &kernel_trsm, urgency(l, k, URGENCY_TRSM),
                            (struct operands){.a = pivot, .c = tiles_at(l, i, k)});
         for (int j = k + 1; j < l->across && status == 0; j++) {
             struct tile *lj = tiles_at(l, j, k);
-            status = issue(execution, &kernel_syrk, urgency(l, j, RANK_SYRK),
+            status = issue(execution, &kernel_syrk, urgency(l, j, URGENCY_SYRK),
                            (struct operands){.a = lj, .c = tiles_at(l, j, j)});
             for (int i = j + 1; i < l->down && status == 0; i++)
-                status = issue(execution, &kernel_gemm, urgency(l, j, RANK_GEMM),
+                status = issue(execution, &kernel_gemm, urgency(l, j, URGENCY_GEMM),
                                (struct operands){.a = tiles_at(l, i, k), .b = lj, .c = tiles_at(l, i, j)});
         }
         if (status != 0)
             return status;
     }
+    return status;
+}
+
+/* The same on the device. The phases are waited for so that each can be timed; norn needs none of these waits. */
+static int32_t factorise_there(struct execution *execution, const struct tiles *l) {
+    struct tile_device *device = execution->device;
+    norn_runtime *rt = execution->rt;
+    double start = now(), flops = execution->flops;
+    int32_t status = tile_device_upload(device, rt, l, execution->group);
+    if (status == NORN_OK)
+        status = norn_drain(rt, -1);
+    double uploaded = now();
+    execution->on_device = 1;
+    if (status == NORN_OK)
+        status = factorise(execution, l);
+    execution->on_device = 0;
+    if (status == NORN_OK)
+        status = norn_drain(rt, -1);
+    double factorised = now();
+    if (status == NORN_OK)
+        status = tile_device_download(device, rt, l, execution->group);
+    if (status == NORN_OK)
+        status = norn_drain(rt, -1);
+    device->factor_seconds = factorised - uploaded;
+    device->copy_seconds = uploaded - start + now() - factorised;
+    device->factor_flops = execution->flops - flops;
+    /* Each names its tile as updated, so that everything that reads the tile comes after it. */
+    for (int k = 0; k < l->across && status == NORN_OK; k++)
+        status = issue(execution, &kernel_verdict, 0, (struct operands){.c = tiles_at(l, k, k)});
     return status;
 }
 
@@ -156,13 +151,13 @@ static int32_t substitute(struct execution *execution, const struct tiles *l, co
         struct tile *xk = tiles_at(x, k, 0);
         status = issue(execution, &kernel_trsv, 0, (struct operands){.a = tiles_at(l, k, k), .c = xk});
         for (int i = k + 1; i < l->down && status == 0; i++)
-            status = issue(execution, &kernel_gemv, 0, (struct operands){tiles_at(l, i, k), xk, tiles_at(x, i, 0), -1.0});
+            status = issue(execution, &kernel_gemv, 0, (struct operands){.a = tiles_at(l, i, k), .b = xk, .c = tiles_at(x, i, 0), .scale = -1.0});
     }
     for (int k = l->across - 1; k >= 0 && status == 0; k--) {
         struct tile *xk = tiles_at(x, k, 0);
         status = issue(execution, &kernel_trsv_t, 0, (struct operands){.a = tiles_at(l, k, k), .c = xk});
         for (int i = k - 1; i >= 0 && status == 0; i--)
-            status = issue(execution, &kernel_gemv_t, 0, (struct operands){tiles_at(l, k, i), xk, tiles_at(x, i, 0), -1.0});
+            status = issue(execution, &kernel_gemv_t, 0, (struct operands){.a = tiles_at(l, k, i), .b = xk, .c = tiles_at(x, i, 0), .scale = -1.0});
     }
     return status;
 }
@@ -174,11 +169,11 @@ static int32_t correct(struct execution *execution, const struct tile_system *sy
     for (int row = 0; row < a->down && status == 0; row++)
         for (int j = 0; j < a->across && status == 0; j++)
             status = issue(execution, &kernel_gemv, 0,
-                           (struct operands){tiles_at(a, row, j), tiles_at(x, j, 0), tiles_at(r, row, 0), -1.0});
+                           (struct operands){.a = tiles_at(a, row, j), .b = tiles_at(x, j, 0), .c = tiles_at(r, row, 0), .scale = -1.0});
     for (int row = 0; row < a->down && status == 0; row++)
         for (int j = 0; j < a->across && status == 0; j++)
             status = issue(execution, &kernel_gemv_t, 0,
-                           (struct operands){tiles_at(a, row, j), tiles_at(r, row, 0), tiles_at(d, j, 0), 1.0});
+                           (struct operands){.a = tiles_at(a, row, j), .b = tiles_at(r, row, 0), .c = tiles_at(d, j, 0), .scale = 1.0});
     if (status == 0)
         status = substitute(execution, &system->factor, d);
     for (int j = 0; j < x->down && status == 0; j++)
@@ -192,7 +187,8 @@ int32_t tile_system_solve(struct tile_system *system, struct execution *executio
     if (system->least_squares)
         status = form_normal_equations(execution, &system->matrix, &system->rhs, &system->factor, &system->solution);
     if (status == 0)
-        status = factorise(execution, &system->factor);
+        status = execution->device != NULL ? factorise_there(execution, &system->factor)
+                                           : factorise(execution, &system->factor);
     if (status == 0)
         status = substitute(execution, &system->factor, &system->solution);
     if (status == 0 && system->least_squares)

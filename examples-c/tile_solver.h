@@ -8,7 +8,7 @@
 #ifndef TILE_SOLVER_H
 #define TILE_SOLVER_H
 
-#include "tile_kernels.h"
+#include "tile_issue.h"
 
 struct tile_system {
     int least_squares;
@@ -33,14 +33,6 @@ norn_status tile_system_unregister(struct tile_system *system, norn_runtime *rt)
 
 /* Tasks that tile_system_solve makes for the factorisation and the normal equations, nearly all there are. */
 double tile_system_task_estimate(int rows, int cols, int tile);
-
-/* How the kernels are run. */
-struct execution {
-    norn_runtime *rt; /* NULL: each kernel at once, by a plain call */
-    norn_group group; /* of the tasks */
-    uint64_t kernels; /* counted here: kernels issued, and their arithmetic */
-    double flops;
-};
 
 /* Issues all kernels in the order of the sequential algorithm. With a runtime it returns when the tasks are submitted,
  * long before they have run, and an error is norn_submit's; without one it returns when all is done, and an error

@@ -6,7 +6,7 @@
 enum { ALIGNMENT = 64 };
 
 static size_t tile_bytes(const struct tile *tile) {
-    return (size_t)tile->rows * (size_t)tile->cols * sizeof(double);
+    return (size_t)tile_values(tile) * sizeof(double);
 }
 
 static size_t aligned_bytes(const struct tile *tile) {
@@ -14,7 +14,10 @@ static size_t aligned_bytes(const struct tile *tile) {
 }
 
 static int has_memory(const struct tiles *tiles, int row, int col) {
-    return tiles->shape == TILES_FULL || row >= col;
+    const struct distribution *share = &tiles->share;
+    if (tiles->shape == TILES_CROSS)
+        return share->down * share->across > 1 && (row % share->down == share->row || row % share->across == share->col);
+    return (tiles->shape == TILES_FULL || row >= col) && distribution_is_mine(share, row, col);
 }
 
 static int extent(int whole, int size, int index) {
@@ -23,7 +26,13 @@ static int extent(int whole, int size, int index) {
 }
 
 int tiles_create(struct tiles *tiles, int rows, int cols, int size, enum tiles_shape shape) {
-    *tiles = (struct tiles){.rows = rows, .cols = cols, .size = size, .shape = shape};
+    const struct distribution all = distribution_of(0, 1);
+    return tiles_create_share(tiles, rows, cols, size, shape, &all);
+}
+
+int tiles_create_share(struct tiles *tiles, int rows, int cols, int size, enum tiles_shape shape,
+                       const struct distribution *share) {
+    *tiles = (struct tiles){.rows = rows, .cols = cols, .size = size, .shape = shape, .share = *share};
     tiles->down = (rows - 1) / size + 1;
     tiles->across = (cols - 1) / size + 1;
     tiles->grid = calloc((size_t)tiles->down * (size_t)tiles->across, sizeof *tiles->grid);
@@ -42,7 +51,7 @@ int tiles_create(struct tiles *tiles, int rows, int cols, int size, enum tiles_s
     }
 
     /* One block for all, with every tile beginning on a cache line that no other tile uses. */
-    tiles->storage = aligned_alloc(ALIGNMENT, tiles->storage_bytes);
+    tiles->storage = aligned_alloc(ALIGNMENT, tiles->storage_bytes > 0 ? tiles->storage_bytes : ALIGNMENT);
     if (tiles->storage == NULL)
         return -1;
     char *next = (char *)tiles->storage;
@@ -61,6 +70,12 @@ void tiles_free(struct tiles *tiles) {
     free(tiles->grid);
     free(tiles->storage);
     *tiles = (struct tiles){0};
+}
+
+void tile_borrow(struct tile *tile, const struct tile *lender) {
+    tile->values = lender->values;
+    tile->data = lender->data;
+    tile->borrows = 1;
 }
 
 void tiles_clear(struct tiles *tiles) {
@@ -115,6 +130,11 @@ norn_status tiles_unregister(struct tiles *tiles, norn_runtime *rt) {
     norn_status first = NORN_OK;
     size_t count = (size_t)tiles->down * (size_t)tiles->across;
     for (struct tile *tile = tiles->grid; tile < tiles->grid + count; tile++) {
+        if (tile->borrows) {
+            tile->values = NULL;
+            tile->data.id = 0;
+            tile->borrows = 0;
+        }
         if (tile->data.id == 0)
             continue;
         norn_status status = norn_data_unregister(rt, tile->data);

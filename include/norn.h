@@ -47,6 +47,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Marks a `norn_type` or `norn_op` as an MPI handle: its lower 32 bits are the handle's Fortran integer.
+#define NORN_OF_MPI 4294967296
+
+// The device that is current on the calling thread; the first one where none is.
+#define NORN_DEVICE_CURRENT 0
+
+// The device of this process's rank among those on its node, as the launcher says it, modulo the devices that are visible.
+#define NORN_DEVICE_LOCAL_RANK 1
+
+// The visible device with number `ordinal`.
+#define NORN_DEVICE_ORDINAL 2
+
+// The visible device with the UUID `uuid`.
+#define NORN_DEVICE_UUID 3
+
+// An argument is `bytes` bytes at `value`, copied in the call.
+#define NORN_ARGUMENT_VALUE 0
+
+// An argument is the device pointer of a datum, `offset` bytes from its start.
+#define NORN_ARGUMENT_DATA 1
+
+// A cuBLAS handle (`cublasHandle_t`).
+#define NORN_PROVIDER_CUBLAS 1
+
+// A dense cuSOLVER handle (`cusolverDnHandle_t`).
+#define NORN_PROVIDER_CUSOLVER 2
+
 // Major version of the API this header describes.
 #define NORN_VERSION_MAJOR 0
 
@@ -103,6 +130,25 @@
 
 // `arg` points to `arg_bytes` (at most 64) bytes that are copied at submit; the body and `drop` get the copy.
 #define NORN_COPY_ARG (1 << 3)
+
+// For collectives: not preceded by the agreement of all ranks on whether it is entered. If one of them cannot enter
+// it, the world fails.
+#define NORN_UNGUARDED (1 << 4)
+
+// In place of a key: the n-th such edge of an ordered pair of ranks matches the n-th on the other side.
+#define NORN_KEY_ORDER -1
+
+// `MPI_THREAD_SINGLE`.
+#define NORN_THREAD_SINGLE 0
+
+// `MPI_THREAD_FUNNELED`.
+#define NORN_THREAD_FUNNELED 1
+
+// `MPI_THREAD_SERIALIZED`.
+#define NORN_THREAD_SERIALIZED 2
+
+// `MPI_THREAD_MULTIPLE`.
+#define NORN_THREAD_MULTIPLE 3
 
 // Ordinary host memory.
 #define NORN_MEMORY_HOST 0
@@ -188,6 +234,9 @@ typedef struct norn_runtime norn_runtime;
 
 // What a running body knows of itself; valid in that body only, on its thread.
 typedef struct norn_self norn_self;
+
+// A communicator that norn may use. Not an address.
+typedef struct norn_world norn_world;
 
 // Result of every norn call: `NORN_OK` (0) or one of the negative `NORN_E_*`
 // codes. Outputs are written only when the result is `NORN_OK`.
@@ -294,6 +343,187 @@ typedef struct norn_access {
   // Reserved, 0.
   uint32_t flags;
 } norn_access;
+
+// Which device to open and how. Fill it from `NORN_DEVICE_CONFIG_INIT`; zero means the default everywhere.
+typedef struct norn_device_config {
+  // `sizeof(norn_device_config)`.
+  size_t struct_size;
+  // How the device is named: one of `NORN_DEVICE_*`.
+  int32_t select;
+  // For NORN_DEVICE_ORDINAL.
+  int32_t ordinal;
+  // For NORN_DEVICE_UUID: "GPU-" and the groups of digits, or the digits alone. Copied.
+  const char *uuid;
+  // Ceiling on the device memory that norn allocates. 0: none.
+  uint64_t max_bytes;
+  // Streams that operations are put on: how many independent ones are on the device at once. 0: 32.
+  int32_t streams;
+  // Reserved, 0.
+  uint32_t flags;
+} norn_device_config;
+
+// What is known of an open device. Set `struct_size` before the call that fills it (`NORN_DEVICE_INFO_INIT`).
+typedef struct norn_device_info {
+  // `sizeof(norn_device_info)`.
+  size_t struct_size;
+  // Number among the devices that this process sees.
+  int32_t ordinal;
+  // Streams of the pool.
+  int32_t streams;
+  // Compute capability, 10 times the major number plus the minor.
+  int32_t capability;
+  // 1 after a fault: everything on the device fails, and only closing the runtime is left.
+  int32_t failed;
+  // Memory of the device.
+  uint64_t total_bytes;
+  // Of this, what norn's data take.
+  uint64_t used_bytes;
+  // Pinned host memory that norn's data take, of all devices.
+  uint64_t pinned_bytes;
+  // Operations handed to the device so far.
+  uint64_t issued;
+  // Waits between streams so far.
+  uint64_t waits;
+  // Its name.
+  char name[128];
+  // Its UUID as text, "GPU-..." .
+  char uuid[48];
+} norn_device_info;
+
+// Type of an element: one of the constants below, or `norn_type_of_mpi(MPI_Datatype)` of norn_mpi.h. 0: bytes.
+typedef int64_t norn_type;
+
+// Elements in memory: `planes` planes, `plane_stride` apart, of `blocks` blocks, `stride` apart, of `count` elements. All
+// lengths and distances are in elements of `type`. A slice that names a datum adds its access to the operation: a source
+// READ; a target WRITE where it covers the whole datum, else READ_WRITE. Zero everywhere is an empty slice of nothing.
+typedef struct norn_slice {
+  // The datum that holds the elements, or `{0}`: `ptr` points to memory of the caller, which norn does not order and
+  // which must live until the operation has completed.
+  struct norn_data data;
+  // The memory, where no datum is named; else NULL.
+  void *ptr;
+  // Where `ptr` lies: a device, or the host (`{0}`). Not read where a datum is named.
+  struct norn_place place;
+  // Type of the elements; 0: bytes.
+  norn_type type;
+  // Reserved, 0.
+  uint32_t flags;
+  // Reserved, 0.
+  uint32_t reserved;
+  // Elements from the beginning of the memory to the first one.
+  uint64_t offset;
+  // Elements in a block.
+  uint64_t count;
+  // Blocks in a plane; 0 means 1.
+  uint64_t blocks;
+  // Elements from the start of a block to the start of the next; 0 means `count`.
+  uint64_t stride;
+  // Planes; 0 means 1.
+  uint64_t planes;
+  // Elements from the start of a plane to the start of the next; 0 means `blocks` times `stride`.
+  uint64_t plane_stride;
+} norn_slice;
+
+// Body of a host task. Returns 0 for success, anything else is the application's own failure code.
+// No C++ exception may leave it.
+typedef int32_t (*norn_task_fn)(struct norn_self *self_, void *arg);
+
+// Body of a device task: queues work on `stream`, never synchronises.
+typedef int32_t (*norn_enqueue_fn)(struct norn_self *self_, void *stream, void *arg);
+
+// Destroys the argument of a task: once, after completion and before the token shows complete,
+// on the thread that completed it, inside the norn call or between two bodies there. May call what never waits
+// (submit, fulfil, fail, cancel, unhold, closing a group), not await, drain, acquire, unregister or close.
+typedef void (*norn_drop_fn)(void *arg);
+
+// A task. Fill it from `NORN_TASK_INIT`. Exactly one of `run` and `enqueue` is set.
+typedef struct norn_task {
+  // `sizeof(norn_task)`.
+  size_t struct_size;
+  // Host body.
+  norn_task_fn run;
+  // Device body.
+  norn_enqueue_fn enqueue;
+  // Passed to the body.
+  void *arg;
+  // Destroys `arg`, or NULL.
+  norn_drop_fn drop;
+  // Borrowed for the life of the runtime: a string literal or the result of `norn_intern`. May be NULL.
+  const char *name;
+  // `access_count` accesses; read during the call only.
+  const struct norn_access *accesses;
+  // Number of accesses; any.
+  uint64_t access_count;
+  // `after_count` tokens that must complete first; read during the call only.
+  const struct norn_token *after;
+  // Number of tokens; any.
+  uint64_t after_count;
+  // Higher runs earlier among the ready. Values beyond -32768..32767 are taken as those.
+  int32_t priority;
+  // Workers this body holds while it runs (an OpenMP region inside); 0 and 1 mean one. More than the runtime has: all of them.
+  int32_t cpus;
+  // `NORN_HELD`, `NORN_CHILD`, `NORN_RUN_ALWAYS`, `NORN_COPY_ARG`.
+  uint32_t flags;
+  // Bytes to copy with `NORN_COPY_ARG`, else 0.
+  uint32_t arg_bytes;
+  // Where the body runs.
+  struct norn_place place;
+  // The application's own stream for `enqueue`, or NULL: a leased one.
+  void *stream;
+  // Group of the task.
+  struct norn_group group;
+  // A token from `norn_declare` that this task completes, or `{0}`: a new one.
+  struct norn_token as;
+} norn_task;
+
+// A module of kernels on one device. `{0}` is none. It lives until the runtime closes.
+typedef struct norn_module {
+  // Opaque.
+  uint64_t id;
+} norn_module;
+
+// A kernel of a module. `{0}` is none. It lives until the runtime closes.
+typedef struct norn_kernel {
+  // Opaque.
+  uint64_t id;
+} norn_kernel;
+
+// One argument of a kernel.
+typedef struct norn_argument {
+  // `NORN_ARGUMENT_VALUE` or `NORN_ARGUMENT_DATA`.
+  int32_t kind;
+  // For a datum: the access that the kernel makes (`NORN_READ`, `NORN_WRITE`, `NORN_READ_WRITE`, `NORN_COMMUTE`), which is
+  // added to those of the operation; 0: none is added.
+  int32_t mode;
+  // For a value: its size, at most 4096.
+  uint64_t bytes;
+  // For a value: where it is.
+  const void *value;
+  // For a datum: the datum.
+  struct norn_data data;
+  // For a datum: bytes from its start to where the pointer shall point.
+  uint64_t offset;
+} norn_argument;
+
+// A kernel launch. Fill it from `NORN_LAUNCH_INIT`. Zero in `grid` and `block` means 1.
+typedef struct norn_launch_desc {
+  // `sizeof(norn_launch_desc)`.
+  size_t struct_size;
+  // The kernel.
+  struct norn_kernel kernel;
+  // Blocks in the grid.
+  uint32_t grid[3];
+  // Threads in a block.
+  uint32_t block[3];
+  // Dynamic shared memory of a block in bytes.
+  uint32_t shared_bytes;
+  // Reserved, 0.
+  uint32_t flags;
+  // `argument_count` arguments in the kernel's order; read during the call only.
+  const struct norn_argument *arguments;
+  // Number of arguments.
+  uint64_t argument_count;
+} norn_launch_desc;
 
 // Receives log lines, one at a time, from any thread; `text` is valid during the call. Must not call norn.
 typedef void (*norn_log_fn)(void *arg, int32_t level, const char *text);
@@ -431,60 +661,128 @@ typedef struct norn_runtime_stats {
 // Receives the text of `norn_dump` in pieces; `text` is not zero-terminated. Returns 0 to go on.
 typedef int32_t (*norn_write_fn)(void *arg, const char *text, uint64_t bytes);
 
-// Body of a host task. Returns 0 for success, anything else is the application's own failure code.
-// No C++ exception may leave it.
-typedef int32_t (*norn_task_fn)(struct norn_self *self_, void *arg);
-
-// Body of a device task: queues work on `stream`, never synchronises.
-typedef int32_t (*norn_enqueue_fn)(struct norn_self *self_, void *stream, void *arg);
-
-// Destroys the argument of a task: once, after completion and before the token shows complete,
-// on the thread that completed it, inside the norn call or between two bodies there. May call what never waits
-// (submit, fulfil, fail, cancel, unhold, closing a group), not await, drain, acquire, unregister or close.
-typedef void (*norn_drop_fn)(void *arg);
-
-// A task. Fill it from `NORN_TASK_INIT`. Exactly one of `run` and `enqueue` is set.
-typedef struct norn_task {
-  // `sizeof(norn_task)`.
-  size_t struct_size;
-  // Host body.
-  norn_task_fn run;
-  // Device body.
-  norn_enqueue_fn enqueue;
-  // Passed to the body.
-  void *arg;
-  // Destroys `arg`, or NULL.
-  norn_drop_fn drop;
-  // Borrowed for the life of the runtime: a string literal or the result of `norn_intern`. May be NULL.
-  const char *name;
-  // `access_count` accesses; read during the call only.
-  const struct norn_access *accesses;
-  // Number of accesses; any.
-  uint64_t access_count;
-  // `after_count` tokens that must complete first; read during the call only.
-  const struct norn_token *after;
-  // Number of tokens; any.
-  uint64_t after_count;
-  // Higher runs earlier among the ready. Values beyond -32768..32767 are taken as those.
-  int32_t priority;
-  // Workers this body holds while it runs (an OpenMP region inside); 0 and 1 mean one. More than the runtime has: all of them.
-  int32_t cpus;
-  // `NORN_HELD`, `NORN_CHILD`, `NORN_RUN_ALWAYS`, `NORN_COPY_ARG`.
-  uint32_t flags;
-  // Bytes to copy with `NORN_COPY_ARG`, else 0.
-  uint32_t arg_bytes;
-  // Where the body runs.
-  struct norn_place place;
-  // The application's own stream for `enqueue`, or NULL: a leased one.
-  void *stream;
-  // Group of the task.
-  struct norn_group group;
-  // A token from `norn_declare` that this task completes, or `{0}`: a new one.
-  struct norn_token as;
-} norn_task;
-
 // Called once when a token completes: `status` as an await would return it. May submit and fulfil, not await.
 typedef void (*norn_complete_fn)(void *arg, struct norn_token token, norn_status status);
+
+// How a world is attached. Fill it from `NORN_WORLD_CONFIG_INIT`; zero means the default everywhere. The environment
+// wins over it. All ranks give the same values, except `tag_limit`, of which the least counts, and `idle_percent`.
+typedef struct norn_world_config {
+  // `sizeof(norn_world_config)`.
+  size_t struct_size;
+  // Tags used of each communicator, at most; also the number of keys. 0: all that MPI has. `NORN_TAG_LIMIT`.
+  uint64_t tag_limit;
+  // Communicators that ordered edges are spread over, 1 to 64. 0: 4.
+  int32_t ordered_lanes;
+  // 1: ranks compare what they declared of each message. `NORN_MPI_VERIFY`.
+  int32_t verify;
+  // Hundredths of a core that may go into looking for late messages, 1 to 100. 0: 20. `NORN_IDLE`. Of several worlds
+  // of a runtime the last attached decides.
+  int32_t idle_percent;
+  // Reserved, 0.
+  int32_t reserved;
+  // Reserved, 0.
+  uint64_t flags;
+} norn_world_config;
+
+// What a world is. Set `struct_size` before the call that fills it (`NORN_WORLD_INFO_INIT`).
+typedef struct norn_world_info {
+  // `sizeof(norn_world_info)`.
+  size_t struct_size;
+  // Rank of this process.
+  int32_t rank;
+  // Number of ranks.
+  int32_t size;
+  // One of `NORN_THREAD_*`: what MPI provides.
+  int32_t thread_level;
+  // 1: MPI takes device memory, on every rank.
+  int32_t device_aware;
+  // Keys are below this.
+  int64_t key_limit;
+  // Messages and collectives that MPI has at this moment.
+  uint64_t in_flight;
+  // Messages and collectives declared that have not ended.
+  uint64_t live;
+  // 1 in verify mode.
+  int32_t verify;
+  // Lanes of ordered edges.
+  int32_t ordered_lanes;
+  // Why device memory is taken or not.
+  char device_reason[128];
+  // First line of what MPI says about itself.
+  char library[256];
+} norn_world_info;
+
+// Operation of a reduction: one of the constants below, or `norn_op_of_mpi(MPI_Op)` of norn_mpi.h. 0: the sum.
+typedef int64_t norn_op;
+
+// A byte; no reductions but the bitwise ones.
+#define NORN_BYTE 0
+
+// `int8_t`.
+#define NORN_I8 1
+
+// `uint8_t`.
+#define NORN_U8 2
+
+// `int16_t`.
+#define NORN_I16 3
+
+// `uint16_t`.
+#define NORN_U16 4
+
+// `int32_t`.
+#define NORN_I32 5
+
+// `uint32_t`.
+#define NORN_U32 6
+
+// `int64_t`.
+#define NORN_I64 7
+
+// `uint64_t`.
+#define NORN_U64 8
+
+// `float`.
+#define NORN_F32 9
+
+// `double`.
+#define NORN_F64 10
+
+// `float _Complex`, `std::complex<float>`.
+#define NORN_C64 11
+
+// `double _Complex`, `std::complex<double>`.
+#define NORN_C128 12
+
+// Sum.
+#define NORN_SUM 0
+
+// Product.
+#define NORN_PROD 1
+
+// Minimum.
+#define NORN_MIN 2
+
+// Maximum.
+#define NORN_MAX 3
+
+// Logical and.
+#define NORN_LAND 4
+
+// Logical or.
+#define NORN_LOR 5
+
+// Logical exclusive or.
+#define NORN_LXOR 6
+
+// Bitwise and.
+#define NORN_BAND 7
+
+// Bitwise or.
+#define NORN_BOR 8
+
+// Bitwise exclusive or.
+#define NORN_BXOR 9
 
 // Success.
 #define NORN_OK 0
@@ -618,12 +916,16 @@ norn_status norn_self_hold(struct norn_self *self_, uint32_t k);
 // Always safe to call; garbage gives a status.
 norn_status norn_unhold(struct norn_runtime *rt, struct norn_token token, uint32_t k);
 
-// A leased provider handle (cuBLAS, cuSOLVER) with its stream set. This build has no device part:
-// `NORN_E_UNSUPPORTED`. Only in the body, on its thread.
+// A leased handle of cuBLAS or cuSOLVER (`kind`: `NORN_PROVIDER_*`) with the body's stream set, for the calls that the
+// body makes; norn takes it back when they have completed. The same one each time the body asks. The library is found
+// at run time. Only in an enqueue body, on its thread. Errors: `NORN_E_UNSUPPORTED` (no such library, or not in an enqueue
+// body), `NORN_E_INVALID`, `NORN_E_DEVICE`. May take long the first time, when the handle is made.
 //
 // # Safety
-// `handle` is writable.
-norn_status norn_self_provider(struct norn_self *self_, int32_t kind, void **handle);
+// `handle` is writable; the handle is neither destroyed nor kept.
+norn_status norn_self_provider(struct norn_self *self_,
+                               int32_t kind,
+                               void **handle);
 
 // Registers memory of the caller as a datum (or, without memory, a pure name). The memory stays the caller's and
 // must live until `norn_data_unregister` returns. Errors: `NORN_E_OVERLAP` (the text names the other datum),
@@ -634,11 +936,15 @@ norn_status norn_self_provider(struct norn_self *self_, int32_t kind, void **han
 norn_status norn_data_register(struct norn_runtime *rt, const struct norn_data_desc *desc, struct norn_data *data);
 
 // As `norn_data_register`, with `desc->bytes` bytes of norn's own memory, 64-byte aligned and zeroed; `desc->ptr`
-// must be NULL. It is freed when the datum is unregistered or the runtime closed. Errors: also `NORN_E_MEMORY`.
+// must be NULL. It is freed when the datum is unregistered or the runtime closed. `desc->kind` says of what kind it is:
+// on a device (with its place), pinned, or such that transports of MPI can register it. Memory on a device is waited for
+// until it is zeroed. Errors: also `NORN_E_MEMORY`, `NORN_E_RESOURCE` (a ceiling; the text names it), `NORN_E_DEVICE`.
 //
 // # Safety
 // As `norn_data_register`.
-norn_status norn_data_alloc(struct norn_runtime *rt, const struct norn_data_desc *desc, struct norn_data *data);
+norn_status norn_data_alloc(struct norn_runtime *rt,
+                            const struct norn_data_desc *desc,
+                            struct norn_data *data);
 
 // Splits a datum into `count` disjoint pieces, each a datum of its own in `parts`, ordered with their parent: what
 // was submitted to the parent before comes before them; a later access to the parent is an access to all of them.
@@ -721,6 +1027,117 @@ norn_status norn_reserve(struct norn_runtime *rt, const struct norn_access *acce
 // Always safe to call; garbage gives a status.
 norn_status norn_reserve_abandon(struct norn_runtime *rt, uint64_t slot);
 
+// Opens a device for this runtime; one that is open already is given again. Nothing of CUDA is called or loaded before the
+// first call of this function. norn uses the device's primary context, and so shares streams, handles and pointers with
+// the application.
+//
+// `config`: NULL for the device that is current on this thread. `place` receives the device as a place, for
+// `norn_data_desc.place` and `norn_task.place`.
+// Errors: `NORN_E_UNSUPPORTED` (no driver or no device; the text says what is missing), `NORN_E_INVALID` (no such device),
+// `NORN_E_DEVICE` (the driver's text), `NORN_E_MEMORY`. Any thread; blocks while the driver starts.
+//
+// # Safety
+// `config` is NULL or readable, and its strings zero-terminated; `place` is writable.
+norn_status norn_device_open(struct norn_runtime *rt,
+                             const struct norn_device_config *config,
+                             struct norn_place *place);
+
+// Fills `info` with what is known of an open device. Set `info->struct_size` before (`NORN_DEVICE_INFO_INIT`).
+// Errors: `NORN_E_INVALID` (no open device of this runtime), `NORN_E_UNSUPPORTED`. Any thread; never blocks.
+//
+// # Safety
+// `info` points to a structure of the size its first field says.
+norn_status norn_device_get(struct norn_runtime *rt, struct norn_place place, struct norn_device_info *info);
+
+// Copies elements as an operation of the graph: between any two places, in rows and planes too. Both sides hold the same
+// number of elements of the same size in the same arrangement; a side that is one run of elements is arranged as the
+// other one is. It is carried out by the device of `how->place`, else by the target's, else by the source's; between two
+// slices of host memory by a worker.
+//
+// `how`: name, accesses, after, priority, flags, group, place, stream and `as` are read; NULL for none of these.
+// `token_or_null` receives the token. Memory that no datum names must live until it has completed.
+// Errors: `NORN_E_INVALID` (the text names the field), `NORN_E_UNSUPPORTED` (no device), otherwise as `norn_submit`.
+// Any thread, inside tasks too; never blocks.
+//
+// # Safety
+// The slices describe memory of their places; the pointers in `how` are what its documentation says.
+norn_status norn_copy(struct norn_runtime *rt,
+                      const struct norn_slice *from,
+                      const struct norn_slice *to,
+                      const struct norn_task *how,
+                      struct norn_token *token_or_null);
+
+// Sets every element of a slice to `*element` (of the slice's type; copied) as an operation of the graph. On the device
+// that the slice lies on; in host memory by a worker. `how`, `token_or_null`, errors and threads as `norn_copy`.
+//
+// # Safety
+// As `norn_copy`; `element` points to one element.
+norn_status norn_fill(struct norn_runtime *rt,
+                      const struct norn_slice *to,
+                      const void *element,
+                      const struct norn_task *how,
+                      struct norn_token *token_or_null);
+
+// A token for all work that the application has queued so far on a stream of its own. `stream`: a `CUstream` or
+// `cudaStream_t`; NULL is the legacy default stream.
+// Errors: `NORN_E_INVALID`, `NORN_E_DEVICE`, `NORN_E_CLOSED`. Any thread, inside tasks too; does not wait for the work.
+//
+// # Safety
+// `stream` is a stream of the device's primary context; `token` is writable.
+norn_status norn_stream_record(struct norn_runtime *rt,
+                               struct norn_place device,
+                               void *stream,
+                               struct norn_token *token);
+
+// Work that the application queues later on a stream of its own waits for the token. The host waits only until the
+// token's operation has been handed to its device (for other tokens: until it is complete). `stream` as for
+// `norn_stream_record`. Returns how the token ended if it has failed by then, `NORN_E_TIMEOUT` after `timeout_ns` (then
+// the stream may wait for the token all the same), otherwise as `norn_await`. Any thread; blocks; not inside an enqueue
+// body (`NORN_E_THREAD`).
+//
+// # Safety
+// `stream` is a stream of the device's primary context, and lives until the call returns.
+norn_status norn_stream_wait(struct norn_runtime *rt,
+                             struct norn_token token,
+                             struct norn_place device,
+                             void *stream,
+                             int64_t timeout_ns);
+
+// Loads kernels for one device: PTX, a cubin, a fatbin, or CUDA C++ source, which NVRTC compiles (`libnvrtc.so`, found at
+// run time). `options`: for source, options of NVRTC's with spaces between; NULL for none.
+// Errors: `NORN_E_DEVICE` (the text holds the compiler's log), `NORN_E_UNSUPPORTED` (no NVRTC), `NORN_E_INVALID`.
+// Any thread; blocks while it compiles. The image is copied; the module lives until the runtime closes.
+//
+// # Safety
+// `image` points to `bytes` bytes; `options` is NULL or zero-terminated; `module` is writable.
+norn_status norn_module_load(struct norn_runtime *rt,
+                             struct norn_place device,
+                             const void *image,
+                             uint64_t bytes,
+                             const char *options,
+                             struct norn_module *module);
+
+// A kernel of a module by the name that it has there (`extern "C"`, or the mangled one).
+// Errors: `NORN_E_INVALID` (no such module or kernel). Any thread; never blocks.
+//
+// # Safety
+// `name` is zero-terminated, `kernel` is writable.
+norn_status norn_kernel_get(struct norn_runtime *rt,
+                            struct norn_module module,
+                            const char *name,
+                            struct norn_kernel *kernel);
+
+// Launches a kernel as an operation of the graph. Number, order and sizes of the arguments must be the kernel's: norn
+// cannot check them. `how`, `token_or_null` and threads as `norn_copy`. Errors: `NORN_E_INVALID` (the text names the
+// argument), otherwise as `norn_submit`; what the driver refuses (a block that is too large, say) fails the token.
+//
+// # Safety
+// `launch` and what it points to are what its documentation says; the pointers in `how` too.
+norn_status norn_launch(struct norn_runtime *rt,
+                        const struct norn_launch_desc *launch,
+                        const struct norn_task *how,
+                        struct norn_token *token_or_null);
+
 // Opens a group. `parent`: a group it is a member of, or `{0}`. `done` may be used at once: it completes after
 // `norn_group_close`, when all members have, and fails with the first member's failure. Cancelling `done` cancels
 // the members. `name` is borrowed as task names are; may be NULL. Errors: `NORN_E_CLOSED` (runtime or parent),
@@ -740,6 +1157,16 @@ norn_status norn_group_open(struct norn_runtime *rt,
 // # Safety
 // Always safe to call; garbage gives a status.
 norn_status norn_group_close(struct norn_runtime *rt, struct norn_group group);
+
+// Uses this table of MPI calls for the worlds attached from now on, in place of a plug-in that is looked for: for
+// programs that are linked with MPI statically, `norn_mpi_register(norn_mpi_plugin())`, with norn's plugin.c linked
+// in. `table`: a `const norn_mpi_table *` of norn_mpi_plugin.h, which must stay as it is until the process ends;
+// NULL: plug-ins are looked for again. Worlds that are attached keep theirs.
+// Errors: `NORN_E_VERSION` (made for another norn), `NORN_E_INVALID` (a call is missing). Any thread; never blocks.
+//
+// # Safety
+// `table` is NULL or such a table.
+norn_status norn_mpi_register(const void *table);
 
 // Version of the library that is loaded, which may be newer than the header.
 // Any pointer may be NULL. Any thread; never blocks.
@@ -1003,6 +1430,216 @@ norn_status norn_eventfd(struct norn_runtime *rt,
                          struct norn_token token,
                          int32_t *fd);
 
+// Attaches a communicator, given by its Fortran integer (`MPI_Comm_c2f`; norn_mpi.h has `norn_world_attach` for an `MPI_Comm`).
+// Collective over it: returns when every rank has come, in the same order of attachments on every rank. norn works on
+// duplicates, so the application's own messages are never met; the communicator itself may be freed afterwards.
+//
+// `config_or_null` is read during the call. Before any task that needs it, and before `norn_close`, MPI must be initialised
+// and stay so; norn never initialises or finalises it. Below MPI_THREAD_SERIALIZED messages go on only inside norn calls
+// of the thread that initialised MPI, which must also be the one that calls this.
+// Errors: `NORN_E_UNSUPPORTED` (no MPI in this process, no plug-in for it), `NORN_E_STATE` (not initialised, or
+// finalised), `NORN_E_THREAD`, `NORN_E_INVALID`, `NORN_E_MISMATCH` (ranks give different values), `NORN_E_MPI`,
+// `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
+//
+// # Safety
+// The pointers are what their types say; `world` is writable.
+norn_status norn_world_attach_f(struct norn_runtime *rt,
+                                int32_t comm,
+                                const struct norn_world_config *config_or_null,
+                                struct norn_world **world);
+
+// What a world is. `info->struct_size` must be set. Errors: `NORN_E_INVALID`, `NORN_E_VERSION`. Any thread; never blocks.
+//
+// # Safety
+// `info` is writable as far as its `struct_size` says.
+norn_status norn_world_get(struct norn_world *world,
+                           struct norn_world_info *info);
+
+// Waits until everything submitted so far that can run without another rank's help has run, and all messages and
+// collectives that this makes ready are posted. Call it before a blocking MPI call of your own whose peers may wait for
+// them. Errors: `NORN_E_TIMEOUT`, `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_world_flush(struct norn_world *world, int64_t timeout_ns);
+
+// Fails all unfinished messages and collectives of the world on every rank, with the application's `code` (not 0) and
+// a `message` (copied; may be NULL), and what depends on them with them. The world is then good for detaching only. Other
+// ranks learn of it in their next pass. Errors: `NORN_E_INVALID`. Any thread; never blocks.
+//
+// # Safety
+// `message` is NULL or zero-terminated.
+norn_status norn_world_fail(struct norn_world *world,
+                            int32_t code,
+                            const char *message);
+
+// Detaches a world. Collective: returns when all its messages and collectives have ended and every rank has come. Then
+// nothing is posted, nothing is on its way, and all its communicators are freed; its handle and those of its lanes are
+// invalid. What another rank still waits for from this one fails there with `NORN_E_CLOSED`. `norn_close` detaches what
+// is still attached. After a timeout the world takes nothing new, and the call may be repeated.
+// Errors: `NORN_E_TIMEOUT` (the text says what is missing), `NORN_E_STATE` (another thread detaches it), `NORN_E_THREAD`,
+// `NORN_E_WOULD_DEADLOCK` (in a task). Application threads, below MPI_THREAD_SERIALIZED the one that initialised MPI; blocks.
+//
+// # Safety
+// Always safe to call; garbage gives a status.
+norn_status norn_world_detach(struct norn_world *world,
+                              int64_t timeout_ns);
+
+// A further lane of the world: collectives of different lanes are independent of each other, those of one run in the
+// order they were declared in. `lane` may be given wherever a world is; it is detached with the world. Collective, in the same
+// order on every rank; makes a communicator. Errors: `NORN_E_MPI`, `NORN_E_THREAD`, `NORN_E_CLOSED`,
+// `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
+//
+// # Safety
+// `lane` is writable.
+norn_status norn_world_lane(struct norn_world *world,
+                            struct norn_world **lane);
+
+// Declares the sending end of an edge between ranks: when its predecessors are done, `from` is sent to rank `peer`.
+//
+// `key`: 0 to `key_limit` - 1 (`norn_world_get`): edges of the same pair of ranks and the same key match in the order they were
+// declared in, as MPI's tags do; or `NORN_KEY_ORDER`: the n-th such edge from this rank to that one matches the n-th there.
+// Both sides give the same number of bytes; a difference is `NORN_E_MISMATCH` of the receiver's token.
+// `how_or_null`: name, accesses, after, priority, flags, group and as are read. A datum in `from` is read. `from` is read during
+// the call; what it describes must stay until the token completes, which is when MPI is done with it.
+//
+// Device memory is sent by MPI itself where it can (`norn_world_info.device_aware`), else through pinned host memory, by a copy
+// that norn makes: then what is described is read when the copy's predecessors are done, the memory counts against
+// `norn_config.max_pinned_bytes` (`NORN_E_RESOURCE`), and of `how`, `as` and `NORN_HELD` are `NORN_E_STATE`: what would be
+// added to such a token comes too late for the copy. Rows and planes are packed; types of MPI's are `NORN_E_UNSUPPORTED`.
+//
+// The other rank always gets its message: if a predecessor fails or the token is cancelled, its receive fails as
+// propagated, with the record of the first cause.
+// Errors: `NORN_E_INVALID` (the text names the argument), `NORN_E_ORDER` (another thread declares an ordered edge of
+// this pair at this moment), `NORN_E_TAGS` (binding `how->as` would close a cycle through edges that share a tag),
+// `NORN_E_INVALID` too where both ends of a message of a rank to itself are the same datum, `NORN_E_UNSUPPORTED`,
+// `NORN_E_CLOSED`, and those of `norn_submit`. Any thread, inside tasks too; does not block.
+//
+// # Safety
+// As `norn_submit`; `from` is readable.
+norn_status norn_send(struct norn_world *world,
+                      const struct norn_slice *from,
+                      int32_t peer,
+                      int64_t key,
+                      const struct norn_task *how_or_null,
+                      struct norn_token *token_or_null);
+
+// Declares the receiving end of an edge between ranks; see `norn_send`. A datum in `to` is overwritten if all of it is
+// covered, else read and written. The receive is posted as soon as its predecessors are done. If one of them fails, the
+// message is still received, into memory of norn's, and the token fails. When rank `peer` has closed or detached and sent
+// nothing for it, the token fails with `NORN_E_CLOSED`. For device memory that MPI does not take the token is that of the copy
+// to the device; `as` and `NORN_HELD` are as usual, and the receive is posted at once.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_recv(struct norn_world *world,
+                      const struct norn_slice *to,
+                      int32_t peer,
+                      int64_t key,
+                      const struct norn_task *how_or_null,
+                      struct norn_token *token_or_null);
+
+// A barrier as an operation: its token completes when every rank's barrier has been reached by its predecessors.
+//
+// Rules for all collectives: every rank declares the same ones in the same order on a lane, from one thread at a time;
+// they run in that order. Before each, the ranks agree on whether all can enter it: if a predecessor fails on one rank, or
+// it is cancelled there, it fails on all, with that rank's record (`NORN_UNGUARDED` in `how->flags` leaves the agreement
+// out). `how_or_null`, slices, errors and threads as in `norn_send`; slices are one block.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_barrier(struct norn_world *world,
+                         const struct norn_task *how_or_null,
+                         struct norn_token *token_or_null);
+
+// Broadcasts `buffer` from rank `root`, where it is read; elsewhere it is written. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_bcast(struct norn_world *world,
+                       const struct norn_slice *buffer,
+                       int32_t root,
+                       const struct norn_task *how_or_null,
+                       struct norn_token *token_or_null);
+
+// Reduces `from` of all ranks into `to` of rank `root`, element by element. `from_or_null`: NULL on the root: `to` holds its
+// own part. `to_or_null`: not read elsewhere. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_reduce(struct norn_world *world,
+                        const struct norn_slice *from_or_null,
+                        const struct norn_slice *to_or_null,
+                        norn_op op,
+                        int32_t root,
+                        const struct norn_task *how_or_null,
+                        struct norn_token *token_or_null);
+
+// Reduces `from` of all ranks into `to` of all ranks. `from_or_null`: NULL: in place, on every rank. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_send`.
+norn_status norn_allreduce(struct norn_world *world,
+                           const struct norn_slice *from_or_null,
+                           const struct norn_slice *to,
+                           norn_op op,
+                           const struct norn_task *how_or_null,
+                           struct norn_token *token_or_null);
+
+// Gathers `from` of all ranks into `to` of rank `root`, by rank. `counts_or_null`: elements from each rank, read on the root,
+// given on every rank or on none; NULL: equal parts. `from_or_null`: NULL on the root: its part is in place.
+// `to_or_null`: not read elsewhere. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_send`; `counts_or_null` has an element for each rank.
+norn_status norn_gather(struct norn_world *world,
+                        const struct norn_slice *from_or_null,
+                        const struct norn_slice *to_or_null,
+                        const uint64_t *counts_or_null,
+                        int32_t root,
+                        const struct norn_task *how_or_null,
+                        struct norn_token *token_or_null);
+
+// Scatters `from` of rank `root` over `to` of all ranks, by rank. `counts_or_null`: elements for each rank, read on the root, given
+// on every rank or on none; NULL: equal parts. `from_or_null`: not read elsewhere. `to_or_null`: NULL on the root: its
+// part stays in place. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_gather`.
+norn_status norn_scatter(struct norn_world *world,
+                         const struct norn_slice *from_or_null,
+                         const struct norn_slice *to_or_null,
+                         const uint64_t *counts_or_null,
+                         int32_t root,
+                         const struct norn_task *how_or_null,
+                         struct norn_token *token_or_null);
+
+// Gathers `from` of all ranks into `to` of all ranks, by rank. `counts_or_null`: elements from each rank, the same on every rank;
+// NULL: equal parts. `from_or_null`: NULL on every rank: in place. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_gather`.
+norn_status norn_allgather(struct norn_world *world,
+                           const struct norn_slice *from_or_null,
+                           const struct norn_slice *to,
+                           const uint64_t *counts_or_null,
+                           const struct norn_task *how_or_null,
+                           struct norn_token *token_or_null);
+
+// Sends the r-th part of `from` to rank r, and receives rank r's into the r-th part of `to`. `send_counts_or_null`,
+// `recv_counts_or_null`: elements of each part, given both, on every rank, or neither: equal parts. `from_or_null`: NULL on
+// every rank: in place. See `norn_barrier` for the rules.
+//
+// # Safety
+// As `norn_gather`, for both arrays.
+norn_status norn_alltoall(struct norn_world *world,
+                          const struct norn_slice *from_or_null,
+                          const uint64_t *send_counts_or_null,
+                          const struct norn_slice *to,
+                          const uint64_t *recv_counts_or_null,
+                          const struct norn_task *how_or_null,
+                          struct norn_token *token_or_null);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
@@ -1018,6 +1655,12 @@ NORN_DEFINE_INIT_(norn_data_desc)
 NORN_DEFINE_INIT_(norn_error_info)
 NORN_DEFINE_INIT_(norn_self_info)
 NORN_DEFINE_INIT_(norn_runtime_stats)
+NORN_DEFINE_INIT_(norn_device_config)
+NORN_DEFINE_INIT_(norn_device_info)
+NORN_DEFINE_INIT_(norn_launch_desc)
+NORN_DEFINE_INIT_(norn_world_config)
+NORN_DEFINE_INIT_(norn_world_info)
+static inline norn_slice norn_slice_init_(void) { return norn_slice(); }
 static inline norn_config norn_config_init_(void) { norn_config v = norn_config(); v.struct_size = sizeof v; v.workers = -1; return v; }
 #undef NORN_DEFINE_INIT_
 #define NORN_CONFIG_INIT norn_config_init_()
@@ -1026,6 +1669,12 @@ static inline norn_config norn_config_init_(void) { norn_config v = norn_config(
 #define NORN_ERROR_INFO_INIT norn_error_info_init_()
 #define NORN_SELF_INFO_INIT norn_self_info_init_()
 #define NORN_RUNTIME_STATS_INIT norn_runtime_stats_init_()
+#define NORN_DEVICE_CONFIG_INIT norn_device_config_init_()
+#define NORN_DEVICE_INFO_INIT norn_device_info_init_()
+#define NORN_LAUNCH_INIT norn_launch_desc_init_()
+#define NORN_WORLD_CONFIG_INIT norn_world_config_init_()
+#define NORN_WORLD_INFO_INIT norn_world_info_init_()
+#define NORN_SLICE_INIT norn_slice_init_()
 #else
 #define NORN_CONFIG_INIT {.struct_size = sizeof(norn_config), .workers = -1}
 #define NORN_TASK_INIT {.struct_size = sizeof(norn_task)}
@@ -1033,6 +1682,12 @@ static inline norn_config norn_config_init_(void) { norn_config v = norn_config(
 #define NORN_ERROR_INFO_INIT {.struct_size = sizeof(norn_error_info)}
 #define NORN_SELF_INFO_INIT {.struct_size = sizeof(norn_self_info)}
 #define NORN_RUNTIME_STATS_INIT {.struct_size = sizeof(norn_runtime_stats)}
+#define NORN_DEVICE_CONFIG_INIT {.struct_size = sizeof(norn_device_config)}
+#define NORN_DEVICE_INFO_INIT {.struct_size = sizeof(norn_device_info)}
+#define NORN_LAUNCH_INIT {.struct_size = sizeof(norn_launch_desc)}
+#define NORN_WORLD_CONFIG_INIT {.struct_size = sizeof(norn_world_config)}
+#define NORN_WORLD_INFO_INIT {.struct_size = sizeof(norn_world_info)}
+#define NORN_SLICE_INIT {.ptr = NULL}
 #endif
 
 #ifndef NORN_DL_H /* which has one that needs no linked libnorn */
@@ -1063,6 +1718,46 @@ static inline norn_place norn_place_of(int32_t kind, int32_t index) {
     place.kind = kind;
     place.index = index;
     return place;
+}
+
+/* A whole run of `count` elements of a datum, for copies, fills, messages and collectives. */
+static inline norn_slice norn_slice_of(norn_data data, norn_type type, uint64_t count) {
+    norn_slice slice = NORN_SLICE_INIT;
+    slice.data = data;
+    slice.type = type;
+    slice.count = count;
+    return slice;
+}
+/* As norn_slice_of, for memory of the caller on the host. */
+static inline norn_slice norn_slice_at(void *ptr, norn_type type, uint64_t count) {
+    norn_slice slice = NORN_SLICE_INIT;
+    slice.ptr = ptr;
+    slice.type = type;
+    slice.count = count;
+    return slice;
+}
+
+/* Arguments of a kernel, for norn_launch_desc.arguments: bytes that are copied, and a datum as its device pointer. */
+static inline norn_argument norn_value(const void *value, uint64_t bytes) {
+    norn_argument argument;
+    argument.kind = NORN_ARGUMENT_VALUE;
+    argument.mode = 0;
+    argument.bytes = bytes;
+    argument.value = value;
+    argument.data.id = 0;
+    argument.offset = 0;
+    return argument;
+}
+static inline norn_argument norn_pointer(norn_data data, int32_t mode) {
+#ifdef __cplusplus
+    norn_argument argument = norn_argument();
+#else
+    norn_argument argument = {.offset = 0};
+#endif
+    argument.kind = NORN_ARGUMENT_DATA;
+    argument.mode = mode;
+    argument.data = data;
+    return argument;
 }
 
 #endif /* NORN_H */

@@ -60,10 +60,10 @@
 
 /* Generated from here (tools/dl_header.py): the functions. */
 #define NORN_DL_SONAME_ "libnorn.so.0"
-#define NORN_DL_TABLE_ norn_dl_table_0_1_0_47_
-#define NORN_DL_SAID_ norn_dl_said_0_1_0_47_
-#define NORN_DL_LOCK_ norn_dl_lock_0_1_0_47_
-#define NORN_DL_NAMESPACE_ norn_dl_0_1_0_47_
+#define NORN_DL_TABLE_ norn_dl_table_0_1_0_73_
+#define NORN_DL_SAID_ norn_dl_said_0_1_0_73_
+#define NORN_DL_LOCK_ norn_dl_lock_0_1_0_73_
+#define NORN_DL_NAMESPACE_ norn_dl_0_1_0_73_
 NORN_DL_BEGIN_
 enum {
     NORN_DL_norn_self_get_,
@@ -83,8 +83,18 @@ enum {
     NORN_DL_norn_data_pointer_,
     NORN_DL_norn_reserve_,
     NORN_DL_norn_reserve_abandon_,
+    NORN_DL_norn_device_open_,
+    NORN_DL_norn_device_get_,
+    NORN_DL_norn_copy_,
+    NORN_DL_norn_fill_,
+    NORN_DL_norn_stream_record_,
+    NORN_DL_norn_stream_wait_,
+    NORN_DL_norn_module_load_,
+    NORN_DL_norn_kernel_get_,
+    NORN_DL_norn_launch_,
     NORN_DL_norn_group_open_,
     NORN_DL_norn_group_close_,
+    NORN_DL_norn_mpi_register_,
     NORN_DL_norn_version_,
     NORN_DL_norn_status_name_,
     NORN_DL_norn_last_error_,
@@ -113,6 +123,22 @@ enum {
     NORN_DL_norn_error_,
     NORN_DL_norn_on_complete_,
     NORN_DL_norn_eventfd_,
+    NORN_DL_norn_world_attach_f_,
+    NORN_DL_norn_world_get_,
+    NORN_DL_norn_world_flush_,
+    NORN_DL_norn_world_fail_,
+    NORN_DL_norn_world_detach_,
+    NORN_DL_norn_world_lane_,
+    NORN_DL_norn_send_,
+    NORN_DL_norn_recv_,
+    NORN_DL_norn_barrier_,
+    NORN_DL_norn_bcast_,
+    NORN_DL_norn_reduce_,
+    NORN_DL_norn_allreduce_,
+    NORN_DL_norn_gather_,
+    NORN_DL_norn_scatter_,
+    NORN_DL_norn_allgather_,
+    NORN_DL_norn_alltoall_,
     NORN_DL_COUNT_
 };
 NORN_DL_INLINE_ const char *norn_dl_name_(int32_t function) {
@@ -134,8 +160,18 @@ NORN_DL_INLINE_ const char *norn_dl_name_(int32_t function) {
         "norn_data_pointer",
         "norn_reserve",
         "norn_reserve_abandon",
+        "norn_device_open",
+        "norn_device_get",
+        "norn_copy",
+        "norn_fill",
+        "norn_stream_record",
+        "norn_stream_wait",
+        "norn_module_load",
+        "norn_kernel_get",
+        "norn_launch",
         "norn_group_open",
         "norn_group_close",
+        "norn_mpi_register",
         "norn_version",
         "norn_status_name",
         "norn_last_error",
@@ -164,6 +200,22 @@ NORN_DL_INLINE_ const char *norn_dl_name_(int32_t function) {
         "norn_error",
         "norn_on_complete",
         "norn_eventfd",
+        "norn_world_attach_f",
+        "norn_world_get",
+        "norn_world_flush",
+        "norn_world_fail",
+        "norn_world_detach",
+        "norn_world_lane",
+        "norn_send",
+        "norn_recv",
+        "norn_barrier",
+        "norn_bcast",
+        "norn_reduce",
+        "norn_allreduce",
+        "norn_gather",
+        "norn_scatter",
+        "norn_allgather",
+        "norn_alltoall",
     };
     return names[function];
 }
@@ -453,6 +505,60 @@ NORN_DL_INLINE_ norn_status norn_dl_reserve_abandon_(struct norn_runtime *rt, ui
     if (!norn_dl_find_(NORN_DL_norn_reserve_abandon_, &call)) return NORN_DL_UNSUPPORTED_("norn_reserve_abandon");
     return norn_dl_result_(call(rt, slot));
 }
+NORN_DL_INLINE_ norn_status norn_dl_device_open_(struct norn_runtime *rt, const struct norn_device_config *config,
+        struct norn_place *place) {
+    __typeof__(&norn_device_open) call;
+    if (!norn_dl_find_(NORN_DL_norn_device_open_, &call)) return NORN_DL_UNSUPPORTED_("norn_device_open");
+    return norn_dl_result_(call(rt, config, place));
+}
+NORN_DL_INLINE_ norn_status norn_dl_device_get_(struct norn_runtime *rt, struct norn_place place,
+        struct norn_device_info *info) {
+    __typeof__(&norn_device_get) call;
+    if (!norn_dl_find_(NORN_DL_norn_device_get_, &call)) return NORN_DL_UNSUPPORTED_("norn_device_get");
+    return norn_dl_result_(call(rt, place, info));
+}
+NORN_DL_INLINE_ norn_status norn_dl_copy_(struct norn_runtime *rt, const struct norn_slice *from,
+        const struct norn_slice *to, const struct norn_task *how, struct norn_token *token_or_null) {
+    __typeof__(&norn_copy) call;
+    if (!norn_dl_find_(NORN_DL_norn_copy_, &call)) return NORN_DL_UNSUPPORTED_("norn_copy");
+    return norn_dl_result_(call(rt, from, to, how, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_fill_(struct norn_runtime *rt, const struct norn_slice *to, const void *element,
+        const struct norn_task *how, struct norn_token *token_or_null) {
+    __typeof__(&norn_fill) call;
+    if (!norn_dl_find_(NORN_DL_norn_fill_, &call)) return NORN_DL_UNSUPPORTED_("norn_fill");
+    return norn_dl_result_(call(rt, to, element, how, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_stream_record_(struct norn_runtime *rt, struct norn_place device, void *stream,
+        struct norn_token *token) {
+    __typeof__(&norn_stream_record) call;
+    if (!norn_dl_find_(NORN_DL_norn_stream_record_, &call)) return NORN_DL_UNSUPPORTED_("norn_stream_record");
+    return norn_dl_result_(call(rt, device, stream, token));
+}
+NORN_DL_INLINE_ norn_status norn_dl_stream_wait_(struct norn_runtime *rt, struct norn_token token,
+        struct norn_place device, void *stream, int64_t timeout_ns) {
+    __typeof__(&norn_stream_wait) call;
+    if (!norn_dl_find_(NORN_DL_norn_stream_wait_, &call)) return NORN_DL_UNSUPPORTED_("norn_stream_wait");
+    return norn_dl_result_(call(rt, token, device, stream, timeout_ns));
+}
+NORN_DL_INLINE_ norn_status norn_dl_module_load_(struct norn_runtime *rt, struct norn_place device, const void *image,
+        uint64_t bytes, const char *options, struct norn_module *module) {
+    __typeof__(&norn_module_load) call;
+    if (!norn_dl_find_(NORN_DL_norn_module_load_, &call)) return NORN_DL_UNSUPPORTED_("norn_module_load");
+    return norn_dl_result_(call(rt, device, image, bytes, options, module));
+}
+NORN_DL_INLINE_ norn_status norn_dl_kernel_get_(struct norn_runtime *rt, struct norn_module module, const char *name,
+        struct norn_kernel *kernel) {
+    __typeof__(&norn_kernel_get) call;
+    if (!norn_dl_find_(NORN_DL_norn_kernel_get_, &call)) return NORN_DL_UNSUPPORTED_("norn_kernel_get");
+    return norn_dl_result_(call(rt, module, name, kernel));
+}
+NORN_DL_INLINE_ norn_status norn_dl_launch_(struct norn_runtime *rt, const struct norn_launch_desc *launch,
+        const struct norn_task *how, struct norn_token *token_or_null) {
+    __typeof__(&norn_launch) call;
+    if (!norn_dl_find_(NORN_DL_norn_launch_, &call)) return NORN_DL_UNSUPPORTED_("norn_launch");
+    return norn_dl_result_(call(rt, launch, how, token_or_null));
+}
 NORN_DL_INLINE_ norn_status norn_dl_group_open_(struct norn_runtime *rt, const char *name, struct norn_group parent,
         struct norn_group *group, struct norn_token *done) {
     __typeof__(&norn_group_open) call;
@@ -463,6 +569,11 @@ NORN_DL_INLINE_ norn_status norn_dl_group_close_(struct norn_runtime *rt, struct
     __typeof__(&norn_group_close) call;
     if (!norn_dl_find_(NORN_DL_norn_group_close_, &call)) return NORN_DL_UNSUPPORTED_("norn_group_close");
     return norn_dl_result_(call(rt, group));
+}
+NORN_DL_INLINE_ norn_status norn_dl_mpi_register_(const void *table) {
+    __typeof__(&norn_mpi_register) call;
+    if (!norn_dl_find_(NORN_DL_norn_mpi_register_, &call)) return NORN_DL_UNSUPPORTED_("norn_mpi_register");
+    return norn_dl_result_(call(table));
 }
 NORN_DL_INLINE_ norn_status norn_dl_version_(int32_t *major, int32_t *minor, int32_t *patch) {
     __typeof__(&norn_version) call;
@@ -641,6 +752,103 @@ NORN_DL_INLINE_ norn_status norn_dl_eventfd_(struct norn_runtime *rt, struct nor
     if (!norn_dl_find_(NORN_DL_norn_eventfd_, &call)) return NORN_DL_UNSUPPORTED_("norn_eventfd");
     return norn_dl_result_(call(rt, token, fd));
 }
+NORN_DL_INLINE_ norn_status norn_dl_world_attach_f_(struct norn_runtime *rt, int32_t comm,
+        const struct norn_world_config *config_or_null, struct norn_world **world) {
+    __typeof__(&norn_world_attach_f) call;
+    if (!norn_dl_find_(NORN_DL_norn_world_attach_f_, &call)) return NORN_DL_UNSUPPORTED_("norn_world_attach_f");
+    return norn_dl_result_(call(rt, comm, config_or_null, world));
+}
+NORN_DL_INLINE_ norn_status norn_dl_world_get_(struct norn_world *world, struct norn_world_info *info) {
+    __typeof__(&norn_world_get) call;
+    if (!norn_dl_find_(NORN_DL_norn_world_get_, &call)) return NORN_DL_UNSUPPORTED_("norn_world_get");
+    return norn_dl_result_(call(world, info));
+}
+NORN_DL_INLINE_ norn_status norn_dl_world_flush_(struct norn_world *world, int64_t timeout_ns) {
+    __typeof__(&norn_world_flush) call;
+    if (!norn_dl_find_(NORN_DL_norn_world_flush_, &call)) return NORN_DL_UNSUPPORTED_("norn_world_flush");
+    return norn_dl_result_(call(world, timeout_ns));
+}
+NORN_DL_INLINE_ norn_status norn_dl_world_fail_(struct norn_world *world, int32_t code, const char *message) {
+    __typeof__(&norn_world_fail) call;
+    if (!norn_dl_find_(NORN_DL_norn_world_fail_, &call)) return NORN_DL_UNSUPPORTED_("norn_world_fail");
+    return norn_dl_result_(call(world, code, message));
+}
+NORN_DL_INLINE_ norn_status norn_dl_world_detach_(struct norn_world *world, int64_t timeout_ns) {
+    __typeof__(&norn_world_detach) call;
+    if (!norn_dl_find_(NORN_DL_norn_world_detach_, &call)) return NORN_DL_UNSUPPORTED_("norn_world_detach");
+    return norn_dl_result_(call(world, timeout_ns));
+}
+NORN_DL_INLINE_ norn_status norn_dl_world_lane_(struct norn_world *world, struct norn_world **lane) {
+    __typeof__(&norn_world_lane) call;
+    if (!norn_dl_find_(NORN_DL_norn_world_lane_, &call)) return NORN_DL_UNSUPPORTED_("norn_world_lane");
+    return norn_dl_result_(call(world, lane));
+}
+NORN_DL_INLINE_ norn_status norn_dl_send_(struct norn_world *world, const struct norn_slice *from, int32_t peer,
+        int64_t key, const struct norn_task *how_or_null, struct norn_token *token_or_null) {
+    __typeof__(&norn_send) call;
+    if (!norn_dl_find_(NORN_DL_norn_send_, &call)) return NORN_DL_UNSUPPORTED_("norn_send");
+    return norn_dl_result_(call(world, from, peer, key, how_or_null, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_recv_(struct norn_world *world, const struct norn_slice *to, int32_t peer,
+        int64_t key, const struct norn_task *how_or_null, struct norn_token *token_or_null) {
+    __typeof__(&norn_recv) call;
+    if (!norn_dl_find_(NORN_DL_norn_recv_, &call)) return NORN_DL_UNSUPPORTED_("norn_recv");
+    return norn_dl_result_(call(world, to, peer, key, how_or_null, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_barrier_(struct norn_world *world, const struct norn_task *how_or_null,
+        struct norn_token *token_or_null) {
+    __typeof__(&norn_barrier) call;
+    if (!norn_dl_find_(NORN_DL_norn_barrier_, &call)) return NORN_DL_UNSUPPORTED_("norn_barrier");
+    return norn_dl_result_(call(world, how_or_null, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_bcast_(struct norn_world *world, const struct norn_slice *buffer, int32_t root,
+        const struct norn_task *how_or_null, struct norn_token *token_or_null) {
+    __typeof__(&norn_bcast) call;
+    if (!norn_dl_find_(NORN_DL_norn_bcast_, &call)) return NORN_DL_UNSUPPORTED_("norn_bcast");
+    return norn_dl_result_(call(world, buffer, root, how_or_null, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_reduce_(struct norn_world *world, const struct norn_slice *from_or_null,
+        const struct norn_slice *to_or_null, norn_op op, int32_t root, const struct norn_task *how_or_null,
+        struct norn_token *token_or_null) {
+    __typeof__(&norn_reduce) call;
+    if (!norn_dl_find_(NORN_DL_norn_reduce_, &call)) return NORN_DL_UNSUPPORTED_("norn_reduce");
+    return norn_dl_result_(call(world, from_or_null, to_or_null, op, root, how_or_null, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_allreduce_(struct norn_world *world, const struct norn_slice *from_or_null,
+        const struct norn_slice *to, norn_op op, const struct norn_task *how_or_null,
+        struct norn_token *token_or_null) {
+    __typeof__(&norn_allreduce) call;
+    if (!norn_dl_find_(NORN_DL_norn_allreduce_, &call)) return NORN_DL_UNSUPPORTED_("norn_allreduce");
+    return norn_dl_result_(call(world, from_or_null, to, op, how_or_null, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_gather_(struct norn_world *world, const struct norn_slice *from_or_null,
+        const struct norn_slice *to_or_null, const uint64_t *counts_or_null, int32_t root,
+        const struct norn_task *how_or_null, struct norn_token *token_or_null) {
+    __typeof__(&norn_gather) call;
+    if (!norn_dl_find_(NORN_DL_norn_gather_, &call)) return NORN_DL_UNSUPPORTED_("norn_gather");
+    return norn_dl_result_(call(world, from_or_null, to_or_null, counts_or_null, root, how_or_null, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_scatter_(struct norn_world *world, const struct norn_slice *from_or_null,
+        const struct norn_slice *to_or_null, const uint64_t *counts_or_null, int32_t root,
+        const struct norn_task *how_or_null, struct norn_token *token_or_null) {
+    __typeof__(&norn_scatter) call;
+    if (!norn_dl_find_(NORN_DL_norn_scatter_, &call)) return NORN_DL_UNSUPPORTED_("norn_scatter");
+    return norn_dl_result_(call(world, from_or_null, to_or_null, counts_or_null, root, how_or_null, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_allgather_(struct norn_world *world, const struct norn_slice *from_or_null,
+        const struct norn_slice *to, const uint64_t *counts_or_null, const struct norn_task *how_or_null,
+        struct norn_token *token_or_null) {
+    __typeof__(&norn_allgather) call;
+    if (!norn_dl_find_(NORN_DL_norn_allgather_, &call)) return NORN_DL_UNSUPPORTED_("norn_allgather");
+    return norn_dl_result_(call(world, from_or_null, to, counts_or_null, how_or_null, token_or_null));
+}
+NORN_DL_INLINE_ norn_status norn_dl_alltoall_(struct norn_world *world, const struct norn_slice *from_or_null,
+        const uint64_t *send_counts_or_null, const struct norn_slice *to, const uint64_t *recv_counts_or_null,
+        const struct norn_task *how_or_null, struct norn_token *token_or_null) {
+    __typeof__(&norn_alltoall) call;
+    if (!norn_dl_find_(NORN_DL_norn_alltoall_, &call)) return NORN_DL_UNSUPPORTED_("norn_alltoall");
+    return norn_dl_result_(call(world, from_or_null, send_counts_or_null, to, recv_counts_or_null, how_or_null, token_or_null));
+}
 /* Generated to here. */
 
 NORN_DL_INLINE_ norn_status norn_dl_open_(const norn_config *config, norn_runtime **rt) {
@@ -667,8 +875,18 @@ NORN_DL_END_
 #define norn_data_pointer norn_dl_data_pointer_
 #define norn_reserve norn_dl_reserve_
 #define norn_reserve_abandon norn_dl_reserve_abandon_
+#define norn_device_open norn_dl_device_open_
+#define norn_device_get norn_dl_device_get_
+#define norn_copy norn_dl_copy_
+#define norn_fill norn_dl_fill_
+#define norn_stream_record norn_dl_stream_record_
+#define norn_stream_wait norn_dl_stream_wait_
+#define norn_module_load norn_dl_module_load_
+#define norn_kernel_get norn_dl_kernel_get_
+#define norn_launch norn_dl_launch_
 #define norn_group_open norn_dl_group_open_
 #define norn_group_close norn_dl_group_close_
+#define norn_mpi_register norn_dl_mpi_register_
 #define norn_version norn_dl_version_
 #define norn_status_name norn_dl_status_name_
 #define norn_last_error norn_dl_last_error_
@@ -697,6 +915,22 @@ NORN_DL_END_
 #define norn_error norn_dl_error_
 #define norn_on_complete norn_dl_on_complete_
 #define norn_eventfd norn_dl_eventfd_
+#define norn_world_attach_f norn_dl_world_attach_f_
+#define norn_world_get norn_dl_world_get_
+#define norn_world_flush norn_dl_world_flush_
+#define norn_world_fail norn_dl_world_fail_
+#define norn_world_detach norn_dl_world_detach_
+#define norn_world_lane norn_dl_world_lane_
+#define norn_send norn_dl_send_
+#define norn_recv norn_dl_recv_
+#define norn_barrier norn_dl_barrier_
+#define norn_bcast norn_dl_bcast_
+#define norn_reduce norn_dl_reduce_
+#define norn_allreduce norn_dl_allreduce_
+#define norn_gather norn_dl_gather_
+#define norn_scatter norn_dl_scatter_
+#define norn_allgather norn_dl_allgather_
+#define norn_alltoall norn_dl_alltoall_
 #define norn_open norn_dl_open_
 /* Generated to here. */
 

@@ -2,7 +2,7 @@
 //! code as one asynchronous task graph.
 //!
 //! The folders are the design: `order` owns what may run and when, `run` owns
-//! the threads that run it, `lower` will hold the device and MPI lowerings,
+//! the threads that run it, `lower` holds the device and MPI lowerings,
 //! `observe` explains what is going on, and [`abi`] is the C API over all of it.
 
 #[macro_use]
@@ -10,6 +10,7 @@ mod planted;
 
 pub mod abi;
 pub mod error;
+mod lower;
 mod observe;
 mod order;
 mod run;

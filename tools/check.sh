@@ -27,7 +27,7 @@ step() {
     echo "== $name"
     "$@" 2>&1 | tee "$log"
     status=$?
-    # Lines of cargo test, ctest, tests/docs, tests/models, tests/packaging and tests/panics.
+    # Lines of cargo test, ctest, tests/docs, tests/models, tests/packaging, tests/panics and the like.
     read -r good bad < <(sed -n \
         -e 's/^test result: .*[^0-9]\([0-9][0-9]*\) passed; \([0-9][0-9]*\) failed.*/\1 \2/p' \
         -e 's/^[0-9]*% tests passed, \([0-9][0-9]*\) tests\{0,1\} failed out of \([0-9][0-9]*\)/\2 \1 of/p' \
@@ -36,6 +36,8 @@ step() {
         -e 's/^sanitizers: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^fuzz: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^packaging: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
+        -e 's/^mpi: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed.*/\1 \2/p' \
+        -e 's/^standin: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' \
         -e 's/^panics: \([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed/\1 \2/p' "$log" |
         awk '{ good += $1 - ($3 == "of" ? $2 : 0); bad += $2 } END { print good + 0, bad + 0 }')
     if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
@@ -59,12 +61,21 @@ finish() {
 }
 
 # A project of its own, built against the installed copy, and its tests.
-external() {
+external() { # source, where to build, then options of CMake
+    local source=$1 tree=$2
+    shift 2
     # A project without C++ does not look at its flags; that is no news.
-    cmake --no-warn-unused-cli -S "$1" -B "$2" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$PWD/$build/prefix" \
-        -DCMAKE_C_FLAGS="$strict" -DCMAKE_CXX_FLAGS="$strict" || return
-    cmake --build "$2" --parallel 2 || return
-    (cd "$2" && ctest --output-on-failure --parallel 2 --timeout 300)
+    cmake --no-warn-unused-cli -S "$source" -B "$tree" -DCMAKE_BUILD_TYPE=Release \
+        -DCMAKE_PREFIX_PATH="$PWD/$build/prefix" -DCMAKE_C_FLAGS="$strict" -DCMAKE_CXX_FLAGS="$strict" "$@" || return
+    cmake --build "$tree" --parallel 2 || return
+    (cd "$tree" && ctest --output-on-failure --parallel 2 --timeout 300)
+}
+
+# The driver without a device, on which the tests of devices run.
+standin() {
+    cmake -S tests/cuda/driver -B "$build/check/standin" || return
+    cmake --build "$build/check/standin" --parallel 2 || return
+    tests/cuda/driver/run.sh "$build/check/standin"
 }
 
 # Link-time optimisation of each test program would cost minutes; the C tests
@@ -97,8 +108,9 @@ else
 fi
 step build make installed BUILD="$build" || finish
 step examples external examples-c "$build/check/examples"
-step c-tests external tests/c "$build/check/tests-c"
-step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so"
+step standin standin
+step c-tests external tests/c "$build/check/tests-c" -DNORN_STANDIN="$PWD/$build/check/standin/lib"
+step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so" "$PWD/$build/check/standin/lib"
 step cpp-tests external tests/cpp "$build/check/tests-cpp"
 if command -v "${FC:-gfortran}" >/dev/null; then
     step examples-fortran external examples-fortran "$build/check/examples-fortran"
@@ -113,5 +125,6 @@ if reason=$(tests/sanitizers/run.sh --missing); then
 else
     echo "== sanitizers left out: $reason"
 fi
+step mpi tests/mpi/run.sh "$build" "$build/prefix"
 step packaging tests/packaging/run.sh "$build" "$build/prefix"
 finish

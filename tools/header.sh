@@ -1,6 +1,7 @@
 #!/bin/sh
-# Generates include/norn.h from src/abi with the one cbindgen version whose
-# output is committed. With --check: fails when the committed header differs.
+# Generates include/norn.h from src/abi, and the header of the MPI plug-ins from
+# their table, with the one cbindgen version whose output is committed. With
+# --check: fails when a committed header differs.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,14 +14,23 @@ if [ "$(cbindgen --version 2>/dev/null)" != "cbindgen $version" ]; then
     fi
 fi
 
+plugin=src/lower/mpi/plugin
+generate() { # folder to write to, in which the headers lie as here
+    "$cbindgen" --quiet --config cbindgen.toml --output "$1/include/norn.h" .
+    "$cbindgen" --quiet --config $plugin/cbindgen.toml --output "$1/$plugin/norn_mpi_plugin.h" src/lower/mpi/table.rs
+}
+
 if [ "${1:-}" = --check ]; then
-    fresh=$(mktemp)
-    trap 'rm -f "$fresh"' EXIT
-    "$cbindgen" --quiet --config cbindgen.toml --output "$fresh" .
-    if ! diff -u include/norn.h "$fresh"; then
-        echo "header: include/norn.h is not what src/abi says; run 'make header'" >&2
-        exit 1
-    fi
+    fresh=$(mktemp -d)
+    trap 'rm -rf "$fresh"' EXIT
+    mkdir -p "$fresh/include" "$fresh/$plugin"
+    generate "$fresh"
+    for header in include/norn.h $plugin/norn_mpi_plugin.h; do
+        if ! diff -u $header "$fresh/$header"; then
+            echo "header: $header is not what the Rust source says; run 'make header'" >&2
+            exit 1
+        fi
+    done
 else
-    "$cbindgen" --quiet --config cbindgen.toml --output include/norn.h .
+    generate .
 fi

@@ -3,7 +3,7 @@
 # root with apt-get; elsewhere it says what is missing and stops.
 set -eu
 
-packages="gcc g++ gfortran clang llvm cmake make ninja-build pkg-config binutils libopenblas-dev liblapacke-dev abigail-tools dpkg-dev file python3 git"
+packages="gcc g++ gfortran clang llvm cmake make ninja-build pkg-config binutils libopenblas-dev liblapacke-dev abigail-tools dpkg-dev file python3 git openmpi-bin libopenmpi-dev mpich libmpich-dev"
 
 if command -v dpkg-query >/dev/null; then
     missing=

@@ -7,7 +7,7 @@
 !
 ! Compile the files in this order (CMake: find_package(norn COMPONENTS Fortran) does it): norn_c, norn_failure_policy,
 ! norn_memory_of, norn_accesses, norn_contained, norn_data_calls, norn_array_calls, norn_task_calls, norn_token_calls,
-! norn_runtime_calls, norn.
+! norn_runtime_calls, norn_world_calls, norn.
 !
 ! SPDX-License-Identifier: Apache-2.0 OR MIT
 module norn
@@ -19,7 +19,13 @@ module norn
     NORN_MEMORY_PINNED, NORN_MEMORY_DEVICE, NORN_MEMORY_MPI, NORN_UNWRITTEN, NORN_ALIAS, NORN_MODE_ASYNC, NORN_MODE_SYNC, &
     NORN_MODE_DEFAULT_STREAM, NORN_MODE_SHUFFLE, NORN_ON_FAILURE_RETURN, NORN_ON_FAILURE_CALL, NORN_ON_FAILURE_ABORT, &
     NORN_CALLER_WORKS, NORN_SUBMIT_HELPS, NORN_DETERMINISTIC, NORN_SHARED, NORN_PIN, NORN_LOG_ERROR, NORN_LOG_WARN, &
-    NORN_LOG_INFO, NORN_LOG_DEBUG, NORN_CLOSE_DRAIN, NORN_CLOSE_CANCEL, NORN_DUMP_TEXT, NORN_DUMP_DOT, NORN_OK, &
+    NORN_LOG_INFO, NORN_LOG_DEBUG, NORN_CLOSE_DRAIN, NORN_CLOSE_CANCEL, NORN_DUMP_TEXT, NORN_DUMP_DOT, &
+    NORN_BYTE, NORN_I8, NORN_U8, NORN_I16, NORN_U16, NORN_I32, NORN_U32, NORN_I64, NORN_U64, NORN_F32, NORN_F64, &
+    NORN_C64, NORN_C128, NORN_SUM, NORN_PROD, NORN_MIN, NORN_MAX, NORN_LAND, NORN_LOR, NORN_LXOR, NORN_BAND, &
+    NORN_BOR, NORN_BXOR, NORN_OF_MPI, &
+    NORN_UNGUARDED, NORN_KEY_ORDER, NORN_THREAD_SINGLE, NORN_THREAD_FUNNELED, NORN_THREAD_SERIALIZED, NORN_THREAD_MULTIPLE, &
+    norn_world, norn_slice, norn_world_config, norn_world_info, &
+    NORN_OK, &
     NORN_E_INVALID, NORN_E_STATE, NORN_E_OVERLAP, NORN_E_UNCOVERED, NORN_E_VERSION, NORN_E_CONFIG, NORN_E_THREAD, &
     NORN_E_RESOURCE, NORN_E_MEMORY, NORN_E_UNSUPPORTED, NORN_E_FORKED, NORN_E_CLOSED, NORN_E_SYSTEM, NORN_E_TIMEOUT, &
     NORN_E_WOULD_DEADLOCK, NORN_E_DEADLOCK, NORN_E_TOO_LATE, NORN_E_TASK_FAILED, NORN_E_PROPAGATED, NORN_E_CANCELLED, &
@@ -36,6 +42,7 @@ module norn
   use norn_task_calls
   use norn_token_calls
   use norn_runtime_calls
+  use norn_world_calls
   implicit none
   public
 end module

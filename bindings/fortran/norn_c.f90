@@ -29,6 +29,12 @@ module norn_c
   integer(c_int32_t), parameter :: NORN_CHILD = 2
   integer(c_int32_t), parameter :: NORN_RUN_ALWAYS = 4
   integer(c_int32_t), parameter :: NORN_COPY_ARG = 8
+  integer(c_int32_t), parameter :: NORN_UNGUARDED = 16
+  integer(c_int64_t), parameter :: NORN_KEY_ORDER = -1
+  integer(c_int32_t), parameter :: NORN_THREAD_SINGLE = 0
+  integer(c_int32_t), parameter :: NORN_THREAD_FUNNELED = 1
+  integer(c_int32_t), parameter :: NORN_THREAD_SERIALIZED = 2
+  integer(c_int32_t), parameter :: NORN_THREAD_MULTIPLE = 3
   integer(c_int32_t), parameter :: NORN_MEMORY_HOST = 0
   integer(c_int32_t), parameter :: NORN_MEMORY_PINNED = 1
   integer(c_int32_t), parameter :: NORN_MEMORY_DEVICE = 2
@@ -55,6 +61,30 @@ module norn_c
   integer(c_int32_t), parameter :: NORN_CLOSE_CANCEL = 1
   integer(c_int32_t), parameter :: NORN_DUMP_TEXT = 0
   integer(c_int32_t), parameter :: NORN_DUMP_DOT = 1
+  integer(c_int64_t), parameter :: NORN_BYTE = 0
+  integer(c_int64_t), parameter :: NORN_I8 = 1
+  integer(c_int64_t), parameter :: NORN_U8 = 2
+  integer(c_int64_t), parameter :: NORN_I16 = 3
+  integer(c_int64_t), parameter :: NORN_U16 = 4
+  integer(c_int64_t), parameter :: NORN_I32 = 5
+  integer(c_int64_t), parameter :: NORN_U32 = 6
+  integer(c_int64_t), parameter :: NORN_I64 = 7
+  integer(c_int64_t), parameter :: NORN_U64 = 8
+  integer(c_int64_t), parameter :: NORN_F32 = 9
+  integer(c_int64_t), parameter :: NORN_F64 = 10
+  integer(c_int64_t), parameter :: NORN_C64 = 11
+  integer(c_int64_t), parameter :: NORN_C128 = 12
+  integer(c_int64_t), parameter :: NORN_SUM = 0
+  integer(c_int64_t), parameter :: NORN_PROD = 1
+  integer(c_int64_t), parameter :: NORN_MIN = 2
+  integer(c_int64_t), parameter :: NORN_MAX = 3
+  integer(c_int64_t), parameter :: NORN_LAND = 4
+  integer(c_int64_t), parameter :: NORN_LOR = 5
+  integer(c_int64_t), parameter :: NORN_LXOR = 6
+  integer(c_int64_t), parameter :: NORN_BAND = 7
+  integer(c_int64_t), parameter :: NORN_BOR = 8
+  integer(c_int64_t), parameter :: NORN_BXOR = 9
+  integer(c_int64_t), parameter :: NORN_OF_MPI = 4294967296_c_int64_t
   integer(c_int32_t), parameter :: NORN_OK = 0
   integer(c_int32_t), parameter :: NORN_E_INVALID = -1
   integer(c_int32_t), parameter :: NORN_E_STATE = -2
@@ -89,6 +119,9 @@ module norn_c
   ! Handles and values. Each is what C passes: a pointer, or a structure of one number.
 
   type, bind(c) :: norn_runtime
+    type(c_ptr) :: handle = c_null_ptr
+  end type
+  type, bind(c) :: norn_world
     type(c_ptr) :: handle = c_null_ptr
   end type
   type, bind(c) :: norn_self
@@ -146,6 +179,27 @@ module norn_c
     type(norn_group) :: group
     type(norn_token) :: as
   end type
+  type, bind(c) :: norn_slice
+    type(norn_data) :: data
+    type(c_ptr) :: ptr = c_null_ptr
+    type(norn_place) :: place
+    integer(c_int64_t) :: type = NORN_BYTE
+    integer(c_int32_t) :: flags = 0, reserved = 0
+    integer(c_int64_t) :: offset = 0, count = 0, blocks = 0, stride = 0, planes = 0, plane_stride = 0
+  end type
+  type, bind(c) :: norn_world_config
+    integer(c_size_t) :: struct_size = 0
+    integer(c_int64_t) :: tag_limit = 0
+    integer(c_int32_t) :: ordered_lanes = 0, verify = 0, idle_percent = 0, reserved = 0
+    integer(c_int64_t) :: flags = 0
+  end type
+  type, bind(c) :: norn_world_info
+    integer(c_size_t) :: struct_size = 0
+    integer(c_int32_t) :: rank = 0, size = 0, thread_level = 0, device_aware = 0
+    integer(c_int64_t) :: key_limit = 0, in_flight = 0, live = 0
+    integer(c_int32_t) :: verify = 0, ordered_lanes = 0
+    character(kind=c_char) :: device_reason(128) = c_null_char, library(256) = c_null_char
+  end type
   type, bind(c) :: norn_self_info
     integer(c_size_t) :: struct_size = 0
     type(norn_runtime) :: runtime
@@ -184,6 +238,9 @@ module norn_c
       sampled_wait_ns = 0
     integer(c_int32_t) :: workers = 0, threads = 0, blocked_bodies = 0, mode = 0
   end type
+
+  ! Arguments that hold addresses are TARGET although they are only read: GCC takes it from intent(in) without that attribute
+  ! that the memory behind the addresses is not written after the call either, and keeps what it knew of it.
 
   ! Callbacks. A procedure given to norn has one of these interfaces and is no contained (internal) one.
 
@@ -294,6 +351,133 @@ module norn_c
       type(c_funptr), value :: write_fn
       type(c_ptr), value :: arg
     end function
+    integer(c_int32_t) function norn_mpi_register(table) bind(c, name="norn_mpi_register")
+      import
+      type(c_ptr), value :: table
+    end function
+    integer(c_int32_t) function norn_world_attach_f(rt, comm, config_or_null, world) bind(c, name="norn_world_attach_f")
+      import
+      type(norn_runtime), value :: rt
+      integer(c_int32_t), value :: comm
+      type(c_ptr), value :: config_or_null
+      type(norn_world), intent(inout) :: world
+    end function
+    integer(c_int32_t) function norn_world_get(world, info) bind(c, name="norn_world_get")
+      import
+      type(norn_world), value :: world
+      type(norn_world_info), intent(inout) :: info
+    end function
+    integer(c_int32_t) function norn_world_flush(world, timeout_ns) bind(c, name="norn_world_flush")
+      import
+      type(norn_world), value :: world
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int32_t) function norn_world_fail(world, code, message) bind(c, name="norn_world_fail")
+      import
+      type(norn_world), value :: world
+      integer(c_int32_t), value :: code
+      type(c_ptr), value :: message
+    end function
+    integer(c_int32_t) function norn_world_detach(world, timeout_ns) bind(c, name="norn_world_detach")
+      import
+      type(norn_world), value :: world
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int32_t) function norn_world_lane(world, lane) bind(c, name="norn_world_lane")
+      import
+      type(norn_world), value :: world
+      type(norn_world), intent(inout) :: lane
+    end function
+    integer(c_int32_t) function norn_send(world, from, peer, key, how, token) bind(c, name="norn_send")
+      import
+      type(norn_world), value :: world
+      type(norn_slice), intent(in), target :: from
+      integer(c_int32_t), value :: peer
+      integer(c_int64_t), value :: key
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_recv(world, to, peer, key, how, token) bind(c, name="norn_recv")
+      import
+      type(norn_world), value :: world
+      type(norn_slice), intent(in), target :: to
+      integer(c_int32_t), value :: peer
+      integer(c_int64_t), value :: key
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_barrier(world, how, token) bind(c, name="norn_barrier")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_bcast(world, buffer, root, how, token) bind(c, name="norn_bcast")
+      import
+      type(norn_world), value :: world
+      type(norn_slice), intent(in), target :: buffer
+      integer(c_int32_t), value :: root
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_reduce(world, from, to, op, root, how, token) bind(c, name="norn_reduce")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(c_ptr), value :: to
+      integer(c_int64_t), value :: op
+      integer(c_int32_t), value :: root
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_allreduce(world, from, to, op, how, token) bind(c, name="norn_allreduce")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(norn_slice), intent(in), target :: to
+      integer(c_int64_t), value :: op
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_gather(world, from, to, counts, root, how, token) bind(c, name="norn_gather")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(c_ptr), value :: to
+      type(c_ptr), value :: counts
+      integer(c_int32_t), value :: root
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_scatter(world, from, to, counts, root, how, token) bind(c, name="norn_scatter")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(c_ptr), value :: to
+      type(c_ptr), value :: counts
+      integer(c_int32_t), value :: root
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_allgather(world, from, to, counts, how, token) bind(c, name="norn_allgather")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(norn_slice), intent(in), target :: to
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_alltoall(world, from, give, to, take, how, token) bind(c, name="norn_alltoall")
+      import
+      type(norn_world), value :: world
+      type(c_ptr), value :: from
+      type(c_ptr), value :: give
+      type(norn_slice), intent(in), target :: to
+      type(c_ptr), value :: take
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
     integer(c_int32_t) function norn_intern(rt, text, name) bind(c, name="norn_intern")
       import
       type(norn_runtime), value :: rt
@@ -303,7 +487,7 @@ module norn_c
     integer(c_int32_t) function norn_submit(rt, task, token_or_null) bind(c, name="norn_submit")
       import
       type(norn_runtime), value :: rt
-      type(norn_task), intent(in) :: task
+      type(norn_task), intent(in), target :: task
       type(c_ptr), value :: token_or_null
     end function
     integer(c_int32_t) function norn_submit_many(rt, tasks, count, tokens_or_null) bind(c, name="norn_submit_many")

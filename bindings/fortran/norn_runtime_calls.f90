@@ -7,13 +7,13 @@ module norn_runtime_calls
   use norn_c, only: NORN_HEADER_VERSION, NORN_OK, NORN_ON_FAILURE_CALL, norn_config, norn_error_info, &
     norn_failure_fn, norn_runtime, norn_runtime_stats, norn_write_fn, c_close => norn_close, &
     c_close_with => norn_close_with, c_drain => norn_drain, c_dump => norn_dump, c_intern => norn_intern, &
-    c_open => norn_open_version, c_progress => norn_progress, c_seal => norn_seal, c_stats => norn_stats, &
-    c_version => norn_version
+    c_mpi_register => norn_mpi_register, c_open => norn_open_version, c_progress => norn_progress, c_seal => norn_seal, &
+    c_stats => norn_stats, c_version => norn_version
   use norn_failure_policy, only: c_text, conclude, norn_last_error
   implicit none
   private
   public :: norn_open, norn_close, norn_close_with, norn_drain, norn_progress, norn_seal, norn_stats, norn_dump, norn_intern, &
-    norn_version
+    norn_mpi_register, norn_version
 
   ! norn_dump(rt, format, text)       the live graph in a string
   ! norn_dump(rt, format, fn, [arg])  in pieces to a callback
@@ -40,6 +40,9 @@ module norn_runtime_calls
   end interface
   interface norn_intern
     procedure intern
+  end interface
+  interface norn_mpi_register
+    procedure mpi_register
   end interface
   interface norn_version
     procedure version
@@ -198,7 +201,7 @@ contains
     type(norn_runtime), intent(in) :: rt
     integer(c_int32_t), intent(in) :: format
     procedure(norn_write_fn) :: fn
-    type(c_ptr), intent(in), optional :: arg
+    type(c_ptr), intent(in), optional, target :: arg
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: argument
@@ -217,6 +220,14 @@ contains
     character(kind=c_char, len=:), allocatable, target :: c_name
     c_name = c_text(text)
     call conclude(c_intern(rt, c_loc(c_name), name), "norn_intern", rt, stat, errmsg)
+  end subroutine
+
+  ! table: what norn_mpi_plugin() of a plug-in that is linked in has returned, or c_null_ptr.
+  subroutine mpi_register(table, stat, errmsg)
+    type(c_ptr), intent(in) :: table
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    call conclude(c_mpi_register(table), "norn_mpi_register", norn_runtime(), stat, errmsg)
   end subroutine
 
   ! Version of the library that is loaded.

@@ -1,4 +1,5 @@
-! Tasks: a procedure with an argument, or an object that runs itself; what a body may ask.
+! Tasks: a procedure with an argument, or an object that runs itself; what a body may ask. `arg` and `task` are TARGET although
+! they are only read: norn_c says why.
 !
 ! SPDX-License-Identifier: Apache-2.0 OR MIT
 module norn_task_calls
@@ -97,7 +98,7 @@ contains
     arg_bytes, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     procedure(norn_task_fn) :: run
-    type(c_ptr), intent(in), optional :: arg
+    type(c_ptr), intent(in), optional, target :: arg
     type(norn_access), intent(in), optional :: accesses(:)
     type(norn_token), intent(in), optional :: after(:), as
     type(norn_token), intent(inout), optional :: token
@@ -118,7 +119,7 @@ contains
     arg_bytes, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
     type(c_funptr), intent(in) :: run
-    type(c_ptr), intent(in), optional :: arg
+    type(c_ptr), intent(in), optional, target :: arg
     type(norn_access), intent(in), optional :: accesses(:)
     type(norn_token), intent(in), optional :: after(:), as
     type(norn_token), intent(inout), optional :: token
@@ -144,7 +145,7 @@ contains
     character(*), intent(in) :: call
     type(norn_runtime), intent(in) :: rt
     type(c_funptr), intent(in) :: run
-    type(c_ptr), intent(in), optional :: arg
+    type(c_ptr), intent(in), optional, target :: arg
     type(norn_access), intent(in), optional :: accesses(:)
     type(norn_token), intent(in), optional :: after(:), as
     type(norn_token), intent(inout), optional :: token
@@ -289,7 +290,7 @@ contains
   ! The structure as it is; struct_size is filled in.
   subroutine submit_task(rt, task, token, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    type(norn_task), intent(in) :: task
+    type(norn_task), intent(in), target :: task
     type(norn_token), intent(inout), optional :: token
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
@@ -305,7 +306,7 @@ contains
 
   subroutine submit_tasks(rt, tasks, tokens, stat, errmsg)
     type(norn_runtime), intent(in) :: rt
-    type(norn_task), intent(in) :: tasks(:)
+    type(norn_task), intent(in), target :: tasks(:)
     type(norn_token), intent(inout), optional :: tokens(:)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg

@@ -236,7 +236,7 @@ contains
     type(norn_runtime), intent(in) :: rt
     type(norn_token), intent(in) :: token
     procedure(norn_complete_fn) :: fn
-    type(c_ptr), intent(in), optional :: arg
+    type(c_ptr), intent(in), optional, target :: arg
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: argument

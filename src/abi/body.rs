@@ -4,9 +4,8 @@ use core::ffi::{c_char, c_void};
 
 use super::guard::{guard, guard_in_body, not_null, string, write};
 use super::handle;
-use super::status::{NORN_E_UNSUPPORTED, norn_status};
+use super::status::norn_status;
 use super::types::*;
-use crate::error::Error;
 
 /// Fills `info` with what the body knows of itself. Set `info->struct_size` before (`NORN_SELF_INFO_INIT`).
 /// Only in the body, on its thread (`NORN_E_THREAD`); never blocks.
@@ -80,11 +79,13 @@ pub unsafe extern "C" fn norn_unhold(
     guard(rt, || handle::waiting(rt)?.unhold(token, k))
 }
 
-/// A leased provider handle (cuBLAS, cuSOLVER) with its stream set. This build has no device part:
-/// `NORN_E_UNSUPPORTED`. Only in the body, on its thread.
+/// A leased handle of cuBLAS or cuSOLVER (`kind`: `NORN_PROVIDER_*`) with the body's stream set, for the calls that the
+/// body makes; norn takes it back when they have completed. The same one each time the body asks. The library is found
+/// at run time. Only in an enqueue body, on its thread. Errors: `NORN_E_UNSUPPORTED` (no such library, or not in an enqueue
+/// body), `NORN_E_INVALID`, `NORN_E_DEVICE`. May take long the first time, when the handle is made.
 ///
 /// # Safety
-/// `handle` is writable.
+/// `handle` is writable; the handle is neither destroyed nor kept.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn norn_self_provider(
     self_: *mut norn_self,
@@ -92,11 +93,11 @@ pub unsafe extern "C" fn norn_self_provider(
     handle: *mut *mut c_void,
 ) -> norn_status {
     guard_in_body(|| {
-        handle::body(self_)?;
-        not_null(handle, "handle")?;
-        Err(Error::new(
-            NORN_E_UNSUPPORTED,
-            format!("provider kind {kind}: this build of norn has no device lowering"),
-        ))
+        let body = handle::body(self_)?;
+        let handle = not_null(handle, "handle")?;
+        let leased = body.provider(kind)?;
+        // SAFETY: not NULL, and the caller promises it is writable.
+        unsafe { handle.write(leased) };
+        Ok(())
     })
 }

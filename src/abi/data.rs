@@ -33,7 +33,9 @@ pub unsafe extern "C" fn norn_data_register(
 }
 
 /// As `norn_data_register`, with `desc->bytes` bytes of norn's own memory, 64-byte aligned and zeroed; `desc->ptr`
-/// must be NULL. It is freed when the datum is unregistered or the runtime closed. Errors: also `NORN_E_MEMORY`.
+/// must be NULL. It is freed when the datum is unregistered or the runtime closed. `desc->kind` says of what kind it is:
+/// on a device (with its place), pinned, or such that transports of MPI can register it. Memory on a device is waited for
+/// until it is zeroed. Errors: also `NORN_E_MEMORY`, `NORN_E_RESOURCE` (a ceiling; the text names it), `NORN_E_DEVICE`.
 ///
 /// # Safety
 /// As `norn_data_register`.

@@ -270,6 +270,25 @@ sized! {
     norn_error_info since text: [c_char; 256];
     norn_self_info since cancelled: i32;
     norn_runtime_stats since mode: i32;
+    norn_world_config since flags: u64;
+    norn_world_info since library: [c_char; 256];
+}
+
+macro_rules! sized_of_devices {
+    ($($type:ident since $last:ident: $last_type:ty;)+) => {$(
+        // SAFETY: repr(C), begins with struct_size, and holds only integers and raw pointers, for which zero is valid.
+        unsafe impl Sized0 for super::device_types::$type {
+            const FIRST_SIZE: usize =
+                core::mem::offset_of!(super::device_types::$type, $last) + size_of::<$last_type>();
+            const NAME: &'static str = stringify!($type);
+        }
+    )+};
+}
+
+sized_of_devices! {
+    norn_device_config since flags: u32;
+    norn_device_info since uuid: [c_char; 48];
+    norn_launch_desc since argument_count: u64;
 }
 
 #[cfg(test)]

@@ -99,6 +99,15 @@ impl RunningBody {
         *self.body().failure_text.borrow_mut() = text.map(|text| text.to_string_lossy().into());
     }
 
+    /// A leased handle of a provider's, for an enqueue body.
+    pub(crate) fn provider(&self, kind: i32) -> Result<*mut core::ffi::c_void> {
+        let stream = self.body().stream.get();
+        self.runtime().ask_lowerings(
+            |lowering| lowering.provider(kind, stream),
+            "a provider's handle is for an enqueue body, which runs with a stream of a device",
+        )
+    }
+
     /// Adds holds.
     pub(crate) fn hold(&self, holds: u32) -> Result<()> {
         self.runtime().graph().hold(self.body().node, holds)

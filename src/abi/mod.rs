@@ -7,9 +7,15 @@ pub(crate) mod handle;
 
 pub mod body;
 pub mod data;
+pub mod datatype;
+pub mod device;
+pub mod device_types;
 pub mod group;
+pub mod mpi;
 pub mod runtime;
+pub mod slice;
 pub mod status;
 pub mod task;
 pub mod token;
 pub mod types;
+pub mod world;

@@ -129,6 +129,74 @@ pub const NORN_RUN_ALWAYS: u32 = 1 << 2;
 /// `arg` points to `arg_bytes` (at most 64) bytes that are copied at submit; the body and `drop` get the copy.
 pub const NORN_COPY_ARG: u32 = 1 << 3;
 
+/// For collectives: not preceded by the agreement of all ranks on whether it is entered. If one of them cannot enter
+/// it, the world fails.
+pub const NORN_UNGUARDED: u32 = 1 << 4;
+
+/// In place of a key: the n-th such edge of an ordered pair of ranks matches the n-th on the other side.
+pub const NORN_KEY_ORDER: i64 = -1;
+
+/// How a world is attached. Fill it from `NORN_WORLD_CONFIG_INIT`; zero means the default everywhere. The environment
+/// wins over it. All ranks give the same values, except `tag_limit`, of which the least counts, and `idle_percent`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct norn_world_config {
+    /// `sizeof(norn_world_config)`.
+    pub struct_size: usize,
+    /// Tags used of each communicator, at most; also the number of keys. 0: all that MPI has. `NORN_TAG_LIMIT`.
+    pub tag_limit: u64,
+    /// Communicators that ordered edges are spread over, 1 to 64. 0: 4.
+    pub ordered_lanes: i32,
+    /// 1: ranks compare what they declared of each message. `NORN_MPI_VERIFY`.
+    pub verify: i32,
+    /// Hundredths of a core that may go into looking for late messages, 1 to 100. 0: 20. `NORN_IDLE`. Of several worlds
+    /// of a runtime the last attached decides.
+    pub idle_percent: i32,
+    /// Reserved, 0.
+    pub reserved: i32,
+    /// Reserved, 0.
+    pub flags: u64,
+}
+
+/// `MPI_THREAD_SINGLE`.
+pub const NORN_THREAD_SINGLE: i32 = 0;
+/// `MPI_THREAD_FUNNELED`.
+pub const NORN_THREAD_FUNNELED: i32 = 1;
+/// `MPI_THREAD_SERIALIZED`.
+pub const NORN_THREAD_SERIALIZED: i32 = 2;
+/// `MPI_THREAD_MULTIPLE`.
+pub const NORN_THREAD_MULTIPLE: i32 = 3;
+
+/// What a world is. Set `struct_size` before the call that fills it (`NORN_WORLD_INFO_INIT`).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct norn_world_info {
+    /// `sizeof(norn_world_info)`.
+    pub struct_size: usize,
+    /// Rank of this process.
+    pub rank: i32,
+    /// Number of ranks.
+    pub size: i32,
+    /// One of `NORN_THREAD_*`: what MPI provides.
+    pub thread_level: i32,
+    /// 1: MPI takes device memory, on every rank.
+    pub device_aware: i32,
+    /// Keys are below this.
+    pub key_limit: i64,
+    /// Messages and collectives that MPI has at this moment.
+    pub in_flight: u64,
+    /// Messages and collectives declared that have not ended.
+    pub live: u64,
+    /// 1 in verify mode.
+    pub verify: i32,
+    /// Lanes of ordered edges.
+    pub ordered_lanes: i32,
+    /// Why device memory is taken or not.
+    pub device_reason: [c_char; 128],
+    /// First line of what MPI says about itself.
+    pub library: [c_char; 256],
+}
+
 /// A task. Fill it from `NORN_TASK_INIT`. Exactly one of `run` and `enqueue` is set.
 #[repr(C)]
 #[derive(Clone, Copy)]

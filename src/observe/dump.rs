@@ -105,6 +105,11 @@ fn condition(graph: &Graph, index: u32, state: u32) -> String {
         kind::GROUP => return "has members or is open".into(),
         _ => {}
     }
+    if let Some(operation) = graph.operation_of(node) {
+        let waits = pending & !GUARD != 0 && state & flag::STARTED == 0;
+        let before = if waits { "waits to begin: " } else { "" };
+        return format!("{before}{}", operation.describe());
+    }
     if state & flag::BLOCKED != 0 {
         "running, blocked in an await".into()
     } else if state & flag::ENDED != 0 {

@@ -6,6 +6,7 @@ use core::cell::UnsafeCell;
 use std::sync::Arc;
 
 use super::failure::SpreadMap;
+use super::operation::Operation;
 use super::reduce::ReduceRun;
 use super::slab::Vacant;
 use super::timeline::Timeline;
@@ -65,6 +66,9 @@ pub(crate) struct Annex {
     pub(crate) filled_by: AtomicU32,
     /// Task that holds this place (an acquire inside a body), 0 if an application thread does.
     pub(crate) held_by: AtomicU32,
+    /// What a lowering carries out, for a node that is an operation. Written by the submitter and by the last owner;
+    /// read by reports at any time, hence the lock.
+    operation: parking_lot::Mutex<Option<Arc<dyn Operation>>>,
     body: UnsafeCell<Option<Box<AnnexBody>>>,
     /// A child has touched data, so there is a domain to end. Set by the thread that runs the body, which the node's
     /// completion is ordered after; so whoever completes it can do without the placing lock where it is not.
@@ -72,8 +76,8 @@ pub(crate) struct Annex {
     domain: UnsafeCell<Option<Box<Domain>>>,
 }
 
-// SAFETY: zero is None for both boxes (guaranteed null-pointer layout of
-// Option<Box>) and valid for the atomics. A vacant slot holds no box, see `clear`.
+// SAFETY: zero is None for both boxes and the operation (guaranteed null-pointer layout of Option<Box> and
+// Option<Arc>), an open lock, and valid for the atomics. A vacant slot holds none of them, see `clear`.
 unsafe impl Vacant for Annex {}
 // SAFETY: `body` is used only by the node's present owner and `domain` only
 // under the placing lock; both hand over through synchronising operations.
@@ -110,6 +114,16 @@ impl Annex {
         unsafe { (*self.body.get()).get_or_insert_with(Box::default) }
     }
 
+    /// The operation, if the node is one.
+    pub(crate) fn operation(&self) -> Option<Arc<dyn Operation>> {
+        self.operation.lock().clone()
+    }
+
+    /// Makes the node an operation, before it is let go.
+    pub(crate) fn set_operation(&self, operation: Arc<dyn Operation>) {
+        *self.operation.lock() = Some(operation);
+    }
+
     /// Whether children have touched data. For the thread that runs the body or completes the node.
     #[inline(always)]
     pub(crate) fn has_domain(&self) -> bool {
@@ -142,6 +156,9 @@ impl Annex {
     /// # Safety
     /// The caller is the last owner of the annex's node.
     pub(crate) unsafe fn clear(&self) {
+        // Dropped outside the lock: it may hold anything.
+        let operation = self.operation.lock().take();
+        drop(operation);
         // SAFETY: the caller promises exclusive use.
         unsafe {
             if let Some(body) = &mut *self.body.get() {

@@ -103,7 +103,7 @@ impl Graph {
         }
     }
 
-    fn end_body_with_annex(&self, lane: &mut Lane, index: u32, cause: u32) {
+    pub(crate) fn end_body_with_annex(&self, lane: &mut Lane, index: u32, cause: u32) {
         let node = self.nodes.get(index);
         let Some(annex) = self.annex(node) else {
             return;

@@ -65,6 +65,12 @@ impl Graph {
                 ));
             }
         }
+        if node.has(flag::ON_ISSUE)
+            && let Some(operation) = self.operation_of(node)
+            && !operation.close_notes(&|token| self.is_complete(token))
+        {
+            return Err(too_late("what it follows is under way on a device"));
+        }
         let before = node.set(flag::CANCELLED);
         drop(pin);
         if before & flag::STARTED != 0 {
@@ -151,6 +157,9 @@ impl Graph {
         // Kept links hang on the argument word, which nothing uses any more.
         node.argument.store(kept.0 as usize, Ordering::Relaxed);
         if let Some(annex) = self.annex(node) {
+            if let Some(operation) = annex.operation() {
+                operation.cancelled(ending.cause());
+            }
             let group = annex.group.load(Ordering::Relaxed);
             if group != 0 {
                 let ended = self.groups.lock().leave(group, ending.cause());

@@ -7,7 +7,7 @@
 use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 
-use super::epoch::Drained;
+use super::epoch::Step;
 use super::graph::Graph;
 use super::group::Ended;
 use super::lane::{Ending, Lane, count};
@@ -56,7 +56,7 @@ impl Graph {
         let cause = node.cause.load(Ordering::Relaxed);
         match state & kind::MASK {
             kind::TASK | kind::COMBINE | kind::CALLBACK => {
-                if cause != 0 && state & flag::RUN_ALWAYS == 0 {
+                if cause != 0 && state & flag::RUN_ALWAYS == 0 && !self.is_owed(node) {
                     let before = node.set(flag::STARTED);
                     if before & flag::CANCELLED != 0 {
                         self.bury_cancelled(lane, index, before);
@@ -117,13 +117,26 @@ impl Graph {
         }
     }
 
-    /// Satisfies the node that waited for an epoch.
-    fn epoch_ended(&self, lane: &mut Lane, epoch: u32, end: Drained) {
-        self.epochs.give(&mut lane.epochs, epoch);
-        if end.cause != 0 {
-            self.nodes.get(end.waiter).doom(end.cause);
+    /// Draws the consequences of a step of an epoch: satisfies the node that waits for it, frees it.
+    #[cold]
+    pub(crate) fn epoch_stepped(&self, lane: &mut Lane, index: u32, step: Step) {
+        let epoch = self.epochs.get(index);
+        let mut over = step.over;
+        if step.satisfied {
+            let waiter = epoch.waiter();
+            let cause = epoch.cause();
+            if cause != 0 {
+                self.nodes.get(waiter).doom(cause);
+            }
+            if epoch.joins_at_issue() {
+                self.hand_notes(lane, waiter, epoch.take_notes());
+                over = epoch.told();
+            }
+            self.satisfy(lane, waiter, DATA_UNIT);
         }
-        self.satisfy(lane, end.waiter, DATA_UNIT);
+        if over {
+            self.epochs.give(&mut lane.epochs, index);
+        }
     }
 
     /// Completes a node whose STARTED flag (or kind) makes the caller its only owner.
@@ -201,8 +214,13 @@ impl Graph {
         } else {
             0
         };
-        if let Some(end) = self.epochs.get(epoch).leave(cause) {
-            self.epoch_ended(lane, epoch, end);
+        let step = if bits & meta::ISSUED == 0 {
+            self.epochs.get(epoch).leave(cause)
+        } else {
+            self.epochs.get(epoch).leave_issued(cause)
+        };
+        if step != Step::default() {
+            self.epoch_stepped(lane, epoch, step);
         }
     }
 
@@ -481,7 +499,17 @@ impl Graph {
     pub(crate) fn own_ending(&self, node: &Node) -> Ending {
         match node.cause.load(Ordering::Relaxed) {
             0 => Ending::Success,
-            cause => Ending::Failed(cause),
+            cause => {
+                // An operation may end by another one's failure.
+                let failed = self.failures.cause(cause).token;
+                let own = core::ptr::eq(self.nodes.get(failed.index()), node)
+                    && failed.generation() == node.load_successors().generation();
+                if own {
+                    Ending::Failed(cause)
+                } else {
+                    Ending::Propagated(cause)
+                }
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use super::datum::DataTable;
 use super::failure::SpreadMap;
 use super::graph::Graph;
 use super::lane::Lane;
-use super::node::{BODY_SHARE, CANCEL_MARK, GUARD, LinkId, LinkPlace, flag, kind, meta};
+use super::node::{BODY_SHARE, CANCEL_MARK, GUARD, LinkId, LinkPlace, Node, flag, kind, meta};
 use super::timeline::Run;
 use super::token::Token;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_WOULD_DEADLOCK};
@@ -145,12 +145,19 @@ impl Graph {
         if node.has(flag::ON_OPENER) {
             self.waits_for_opener(into);
         }
+        into.extend(self.issued_behind(node));
         let holds = self.holds_of_bodies.lock().get(&index).cloned();
         into.extend(holds.unwrap_or_default());
         into.retain(|dependant| *dependant != 0);
         if node.load_successors().generation() != word.generation() {
             into.truncate(start);
         }
+    }
+
+    /// The operation that is issued only after this one.
+    fn issued_behind(&self, node: &Node) -> Option<u32> {
+        let next = self.operation_of(node)?.issued_before()?;
+        (!next.is_zero() && !self.is_complete(next)).then(|| next.index())
     }
 
     /// Tasks that only the opener's thread may run, and that have not begun. A cancelled one needs no thread.
@@ -316,9 +323,18 @@ impl Graph {
             .filter(|index| late.contains(index) || self.may_wait(*index))
             .collect();
         let at_opener = task.place.kind == NORN_PLACE_OPENER;
+        let queued: Vec<u32> = lane
+            .operation
+            .as_ref()
+            .map_or_else(Vec::new, |operation| operation.issued_after())
+            .into_iter()
+            .filter(|token| !self.is_complete(*token))
+            .map(Token::index)
+            .collect();
         // Each of its edges was searched when it was added: they matter only where there is another start to wait for.
         let waits_for_start = has_edges && late.len() + places.len() > 1;
-        if explicit.is_empty() && lane.wanted.is_empty() && !at_opener && !waits_for_start {
+        let nothing = explicit.is_empty() && lane.wanted.is_empty() && queued.is_empty();
+        if nothing && !at_opener && !waits_for_start {
             return Ok(());
         }
         // The task waits for the arrival of its places, and as a bound token it may have edges already: one of the
@@ -337,6 +353,15 @@ impl Graph {
         for predecessor in explicit {
             if cone.contains(predecessor) {
                 return Err(self.cycle_error(NORN_E_DEADLOCK, &cone.path(predecessor)));
+            }
+        }
+        for predecessor in queued {
+            if cone.contains(predecessor) {
+                let plain = self.cycle_error(NORN_E_DEADLOCK, &cone.path(predecessor));
+                let operation = lane.operation.as_ref();
+                return Err(operation.map_or(plain.clone(), |operation| {
+                    order_error(operation.order_trouble(), &plain)
+                }));
             }
         }
         for wanted in lane.wanted.iter().filter(|wanted| wanted.via == 0) {
@@ -438,6 +463,10 @@ impl Graph {
             || state & (flag::COMMUTES | flag::STARTED) == flag::COMMUTES
             || state & (flag::BLOCKED | flag::ENDED | flag::QUEUED_COMMUTE) != 0
             || node.holds.load(Ordering::Acquire) & !BODY_SHARE != 0
+            || (state & (flag::PARTICULAR | flag::STARTED) == flag::PARTICULAR
+                && self
+                    .operation_of(node)
+                    .is_some_and(|operation| !operation.issued_after().is_empty()))
     }
 
     /// The error that shows a cycle.
@@ -454,6 +483,22 @@ impl Graph {
         if let Some(first) = names.first().cloned() {
             names.push(first);
         }
-        Error::new(status, format!("cycle: {}", names.join(" -> ")))
+        let error = Error::new(status, format!("cycle: {}", names.join(" -> ")));
+        let through_order = path.windows(2).find_map(|pair| {
+            let node = self.nodes.get(pair[0]);
+            let behind = self.issued_behind(node) == Some(pair[1]);
+            self.operation_of(node)
+                .filter(|_| behind)
+                .map(|operation| operation.order_trouble())
+        });
+        match through_order {
+            Some(trouble) => order_error(trouble, &error),
+            None => error,
+        }
     }
+}
+
+/// A cycle through the order in which operations are issued.
+fn order_error((status, advice): (i32, &'static str), cycle: &Error) -> Error {
+    Error::new(status, format!("{}{advice}", cycle.text()))
 }

@@ -4,16 +4,16 @@
 //! all timelines in one step, so it holds that lock anyway.
 
 use core::ops::{Deref, DerefMut};
-use std::alloc::Layout;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::CString;
 
+use super::memory::Memory;
 use super::timeline::Timeline;
 use super::token::{LAST_GENERATION, MAX_INDEX, Token};
 use crate::abi::status::{NORN_E_INVALID, NORN_E_OVERLAP, NORN_E_RESOURCE, NORN_E_STATE};
 use crate::abi::types::{
-    NORN_COMMUTE, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE, norn_data, norn_place,
-    norn_reduction,
+    NORN_COMMUTE, NORN_MEMORY_HOST, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE, norn_data,
+    norn_place, norn_reduction,
 };
 use crate::error::{Error, Result};
 
@@ -72,8 +72,10 @@ pub(crate) struct Description {
     pub(crate) flags: u32,
     pub(crate) name: Option<CString>,
     pub(crate) reduce: norn_reduction,
-    /// Layout of norn's own memory.
-    pub(crate) owned: Option<Layout>,
+    /// One of `NORN_MEMORY_*`.
+    pub(crate) kind: i32,
+    /// The memory itself, where it is norn's own. Freed with the datum: all accesses have ended then.
+    pub(crate) owned: Option<Box<dyn Memory>>,
     pub(crate) parent: u32,
     pub(crate) parts: Vec<u32>,
     /// Pieces of the last split that has been joined: tasks may still hold these.
@@ -393,6 +395,7 @@ fn vacant(generation: u32) -> Datum {
                 combine: None,
                 arg: core::ptr::null_mut(),
             },
+            kind: NORN_MEMORY_HOST,
             owned: None,
             parent: 0,
             parts: Vec::new(),

@@ -33,6 +33,12 @@ impl Graph {
         body: u32,
         handle: norn_data,
     ) -> Result<()> {
+        if self.operation_of(self.nodes.get(body)).is_some() {
+            return Err(Error::new(
+                NORN_E_STATE,
+                "an enqueue body's accesses end with the work that it has queued",
+            ));
+        }
         let mut data = self.data.lock();
         let datum = data.resolve(self.id, handle)?;
         let mut any = false;

@@ -4,93 +4,206 @@
 //! # Protocol
 //!
 //! Members are counted by the timeline (plainly, under the placing lock), not
-//! here. A member that ends subtracts 1 from `remaining`, which therefore runs
-//! below zero while the epoch is open. Closing stores the one waiter and then
-//! adds the number of members. `remaining` can be zero only after the closing
-//! addition, and exactly one operation brings it there: either the addition
-//! itself (all members had ended) or the last member's subtraction. That one
-//! satisfies the waiter and frees the epoch. Both are acquire-release, so the
-//! waiter sees what every member did, and the last member sees the waiter.
+//! here. The word `counts` holds two counters, each of which runs below zero while the epoch is open: members that have
+//! not *ended* (low half) and members that are not *issued* (high half, see `issue`). A member that ends subtracts 1 from
+//! both; one that is issued first subtracts 1 from the high half then and from the low half when it ends.
+//!
+//! Closing stores the one waiter and then adds the number of members to both. A half can be zero only after the
+//! closing addition, and exactly one operation brings it there: either the addition itself or the last member's
+//! subtraction. All are acquire-release, so the waiter sees what every member did, and the last member sees the waiter.
+//!
+//! - An ordinary waiter waits for the low half. Whoever brings that to zero satisfies it and frees the epoch.
+//! - A waiter that joins at issue waits for the high half. Whoever brings that to zero hands it the members that were
+//!   issued and have not ended (`notes`, each entered before its subtraction) and satisfies it. The closing
+//!   addition gives such an epoch one member more in the low half, which whoever does this takes off afterwards: so
+//!   the epoch is not freed under its hands. Whoever brings the low half to zero only frees it.
 
 use crate::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use super::slab::Vacant;
+use super::token::Token;
 use crate::sync::mutant;
+
+/// A member in the low half of the word.
+const ENDED: i64 = 1;
+/// A member in the high half.
+const ISSUED: i64 = 1 << 32;
+
+/// Most members of one epoch, so that neither half overflows into the other.
+pub(crate) const MOST_MEMBERS: u64 = 1 << 30;
+
+/// Notes after which those of members that have ended are looked for the first time.
+const FEW_NOTES: usize = 64;
+
+/// Members that were issued: their tokens, and how many there may be before the ended ones are taken out.
+struct Notes {
+    tokens: Vec<Token>,
+    limit: usize,
+}
 
 /// See the module's text. A cache line each: its members end on other cores than the one that closes it, and
 /// neighbours are in use at the same time.
 #[repr(align(64))]
 #[derive(Default)]
 pub(crate) struct Epoch {
-    remaining: AtomicI64,
+    counts: AtomicI64,
     waiter: AtomicU32,
     cause: AtomicU32,
+    /// 1: the waiter joins at issue.
+    at_issue: AtomicU32,
+    notes: parking_lot::Mutex<Option<Box<Notes>>>,
 }
 
-// SAFETY: all fields are atomics, for which zero is valid.
+// SAFETY: zero is valid for the atomics, an open lock and None.
 unsafe impl Vacant for Epoch {}
 
-/// What an epoch's end brings.
-pub(crate) struct Drained {
-    /// Node that waited for it.
-    pub(crate) waiter: u32,
-    /// First failure among members that matters to those after them, 0 if none.
-    pub(crate) cause: u32,
+/// What a step of an epoch has brought about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Step {
+    /// The waiter is satisfied: all members have ended, or are issued where it joins at issue.
+    pub(crate) satisfied: bool,
+    /// The epoch is over and is to be freed, after its waiter has been told.
+    pub(crate) over: bool,
+}
+
+/// The two halves of the word: not issued, not ended.
+fn halves(counts: i64) -> (i32, i32) {
+    let not_ended = counts as i32;
+    (((counts - i64::from(not_ended)) >> 32) as i32, not_ended)
 }
 
 impl Epoch {
     /// Makes a free epoch ready for use.
     pub(crate) fn reset(&self) {
-        self.remaining.store(0, Ordering::Relaxed);
+        self.counts.store(0, Ordering::Relaxed);
         self.waiter.store(0, Ordering::Relaxed);
         self.cause.store(0, Ordering::Relaxed);
+        if self.at_issue.load(Ordering::Relaxed) != 0 {
+            self.at_issue.store(0, Ordering::Relaxed);
+        }
+        let noted = core::mem::take(&mut *self.notes.lock());
+        drop(noted);
     }
 
-    /// A member has ended. `cause`: its failure, if those behind must know, else 0.
+    /// A member has ended, and was not issued before. `cause`: its failure, if those behind must know, else 0.
     #[inline(always)]
-    pub(crate) fn leave(&self, cause: u32) -> Option<Drained> {
+    pub(crate) fn leave(&self, cause: u32) -> Step {
+        self.note_cause(cause);
+        self.subtract(ISSUED + ENDED)
+    }
+
+    /// A member that was issued has ended.
+    pub(crate) fn leave_issued(&self, cause: u32) -> Step {
+        self.note_cause(cause);
+        self.subtract(ENDED)
+    }
+
+    /// A member was issued. `is_complete`: to forget members that have ended meanwhile.
+    pub(crate) fn issue(&self, member: Token, is_complete: impl Fn(Token) -> bool) -> Step {
+        {
+            let mut notes = self.notes.lock();
+            let notes = notes.get_or_insert_with(|| {
+                Box::new(Notes {
+                    tokens: Vec::new(),
+                    limit: FEW_NOTES,
+                })
+            });
+            if notes.tokens.len() >= notes.limit {
+                notes.tokens.retain(|token| !is_complete(*token));
+                notes.limit = (2 * notes.tokens.len()).max(FEW_NOTES);
+            }
+            notes.tokens.push(member);
+        }
+        self.subtract(ISSUED)
+    }
+
+    #[inline(always)]
+    fn note_cause(&self, cause: u32) {
         if cause != 0 {
             let _ = self
                 .cause
                 .compare_exchange(0, cause, Ordering::Relaxed, Ordering::Relaxed);
         }
+    }
+
+    #[inline(always)]
+    fn subtract(&self, units: i64) -> Step {
         let order = if mutant!("unordered_epoch") {
             Ordering::Relaxed
         } else {
             Ordering::AcqRel
         };
-        if self.remaining.fetch_sub(1, order) != 1 {
-            return None;
+        let now = self.counts.fetch_sub(units, order).wrapping_sub(units);
+        if now as i32 != 0 && now >> 32 != 0 && now >> 32 != -1 {
+            // Neither half is zero. (The high half is one too low while the low half is below zero.)
+            return Step::default();
         }
-        Some(self.drained())
+        self.step(now, units >= ISSUED, units & ENDED != 0)
     }
 
-    /// No more members; `waiter` waits for the `members` there are. Returns the end if it is now.
+    /// No more members; `waiter` waits for the `members` there are.
     #[inline(always)]
-    pub(crate) fn close(&self, members: u64, waiter: u32) -> Option<Drained> {
+    pub(crate) fn close(&self, members: u64, waiter: u32, at_issue: bool) -> Step {
         self.waiter.store(waiter, Ordering::Relaxed);
-        let members = members as i64;
-        if self.remaining.fetch_add(members, Ordering::AcqRel) != -members {
-            return None;
+        let mut units = (members as i64) * (ISSUED + ENDED);
+        if at_issue {
+            self.at_issue.store(1, Ordering::Relaxed);
+            units += ENDED;
         }
-        Some(self.drained())
+        let now = self
+            .counts
+            .fetch_add(units, Ordering::AcqRel)
+            .wrapping_add(units);
+        self.step(now, true, true)
+    }
+
+    /// What it means that the word is `now`. `issued`, `ended`: this step has changed the high half, the low one.
+    #[inline]
+    fn step(&self, now: i64, issued: bool, ended: bool) -> Step {
+        let (not_issued, not_ended) = halves(now);
+        let over = ended && not_ended == 0;
+        if self.at_issue.load(Ordering::Relaxed) != 0 {
+            return Step {
+                satisfied: issued && not_issued == 0,
+                over,
+            };
+        }
+        Step {
+            satisfied: over,
+            over,
+        }
+    }
+
+    /// The waiter that joined at issue has been told: whether the epoch is over now.
+    pub(crate) fn told(&self) -> bool {
+        self.waiter.store(0, Ordering::Relaxed);
+        self.subtract(ENDED).over
+    }
+
+    /// Members that were issued, for a waiter that joins at issue.
+    pub(crate) fn take_notes(&self) -> Vec<Token> {
+        let notes = self.notes.lock().take();
+        notes.map_or_else(Vec::new, |notes| notes.tokens)
+    }
+
+    /// Whether the waiter joins at issue.
+    pub(crate) fn joins_at_issue(&self) -> bool {
+        self.at_issue.load(Ordering::Relaxed) != 0
+    }
+
+    /// First failure among members that matters to those after them, 0 if none.
+    pub(crate) fn cause(&self) -> u32 {
+        self.cause.load(Ordering::Relaxed)
     }
 
     /// Whether all of `members` have ended while the epoch is still open.
     pub(crate) fn all_left(&self, members: u64) -> bool {
-        self.remaining.load(Ordering::Acquire) == -(members as i64)
+        halves(self.counts.load(Ordering::Acquire)).1 == -(members as i32)
     }
 
     /// Node that waits for the epoch, 0 while it is open. For reports.
     pub(crate) fn waiter(&self) -> u32 {
         self.waiter.load(Ordering::Relaxed)
-    }
-
-    fn drained(&self) -> Drained {
-        Drained {
-            waiter: self.waiter.load(Ordering::Relaxed),
-            cause: self.cause.load(Ordering::Relaxed),
-        }
     }
 }
 
@@ -103,21 +216,76 @@ mod tests {
         for left_before_close in 0..=3 {
             let epoch = Epoch::default();
             for _ in 0..left_before_close {
-                assert!(epoch.leave(0).is_none());
+                assert_eq!(epoch.leave(0), Step::default());
             }
-            let mut ends = usize::from(epoch.close(3, 9).is_some());
+            let mut ends = usize::from(epoch.close(3, 9, false).satisfied);
             for _ in left_before_close..3 {
-                ends += usize::from(epoch.leave(0).is_some_and(|end| end.waiter == 9));
+                ends += usize::from(epoch.leave(0).satisfied && epoch.waiter() == 9);
             }
             assert_eq!(ends, 1);
+        }
+    }
+
+    /// Every order of the steps of two members, of which one is issued first, and the closing.
+    #[test]
+    fn a_waiter_that_joins_at_issue_is_told_once_and_the_epoch_ends_once() {
+        let member = Token::new(1, 5, 1);
+        // Of the first member: issue (0) and end (1); of the second: end (2); the closing (3).
+        for order in [
+            [0, 1, 2, 3],
+            [0, 1, 3, 2],
+            [0, 2, 1, 3],
+            [0, 2, 3, 1],
+            [0, 3, 1, 2],
+            [0, 3, 2, 1],
+            [2, 0, 1, 3],
+            [2, 0, 3, 1],
+            [2, 3, 0, 1],
+            [3, 0, 1, 2],
+            [3, 0, 2, 1],
+            [3, 2, 0, 1],
+        ] {
+            let epoch = Epoch::default();
+            let (mut told, mut over) = (0, 0);
+            let mut under_way = 0;
+            for what in order {
+                let step = match what {
+                    0 => {
+                        under_way += 1;
+                        epoch.issue(member, |_| false)
+                    }
+                    1 => epoch.leave_issued(0),
+                    2 => epoch.leave(0),
+                    _ => epoch.close(2, 9, true),
+                };
+                over += usize::from(step.over);
+                if step.satisfied {
+                    told += 1;
+                    assert_eq!(under_way, 1, "{order:?}");
+                    assert_eq!(epoch.take_notes(), [member]);
+                    over += usize::from(epoch.told());
+                }
+            }
+            assert_eq!((told, over), (1, 1), "{order:?}");
         }
     }
 
     #[test]
     fn the_first_cause_stays() {
         let epoch = Epoch::default();
-        assert!(epoch.leave(4).is_none());
-        assert!(epoch.leave(5).is_none());
-        assert_eq!(epoch.close(2, 1).map(|end| end.cause), Some(4));
+        assert!(!epoch.leave(4).satisfied);
+        assert!(!epoch.leave(5).satisfied);
+        assert!(epoch.close(2, 1, false).satisfied);
+        assert_eq!(epoch.cause(), 4);
+    }
+
+    #[test]
+    fn notes_of_members_that_have_ended_are_forgotten() {
+        let epoch = Epoch::default();
+        for number in 1..10_000 {
+            epoch.issue(Token::new(1, number, 1), |_| true);
+            epoch.leave_issued(0);
+        }
+        assert!(epoch.take_notes().len() <= FEW_NOTES + 1);
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::ffi::c_char;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
@@ -26,12 +27,16 @@ pub(crate) struct Cause {
     pub(crate) code: i32,
     /// Name of the task: borrowed for the life of the runtime, as names are.
     pub(crate) name: usize,
+    /// Rank it failed on, where that is another one; -1 otherwise.
+    pub(crate) rank: i32,
     /// What it was doing.
-    pub(crate) operation: &'static str,
+    pub(crate) operation: Cow<'static, str>,
     /// Its text.
     pub(crate) text: Box<str>,
     /// Worker that ran it, -1 if none.
     pub(crate) worker: i32,
+    /// Device that it ran on, -1 if none.
+    pub(crate) device: i32,
     /// Whether somebody has looked at this failure or at one propagated from it.
     pub(crate) looked_at: AtomicBool,
     /// Whether a task did not run because of it.

@@ -20,7 +20,9 @@ use super::node::{BODY_SHARE, GUARD, Link, Node, Successors, flag, kind};
 use super::observers::Observers;
 use super::slab::Slab;
 use super::token::{INDEX_BITS, Token};
-use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE, NORN_E_TASK_FAILED, norn_status};
+use crate::abi::status::{
+    NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_INVALID, NORN_E_RESOURCE, norn_status,
+};
 use crate::error::{Error, Result};
 
 /// See the module's text.
@@ -217,7 +219,8 @@ impl Graph {
         if token.generation() < now {
             return Ok(None);
         }
-        if node.kind() == kind::FREE {
+        // Acquire: who sees the slot free sees the generation that it was left with.
+        if node.state.load(Ordering::Acquire) & kind::MASK == kind::FREE {
             // The generation may have moved on between the two loads.
             if node.load_successors().generation() != now {
                 return Ok(None);
@@ -278,14 +281,18 @@ impl Graph {
             token: node.token(self.id, index),
             status,
             code,
+            rank: -1,
             name: node.name() as usize,
-            operation,
+            operation: operation.into(),
             text: text.into(),
             worker: lane.worker,
+            device: self
+                .operation_of(node)
+                .map_or(-1, |operation| operation.device()),
             looked_at: AtomicBool::new(false),
             doomed_a_task: AtomicBool::new(false),
         });
-        if status == NORN_E_TASK_FAILED {
+        if !matches!(status, NORN_E_CANCELLED | NORN_E_CLOSED) {
             lane.ripple.new_causes.push(number);
         }
         number
@@ -355,11 +362,14 @@ pub(crate) fn describe(failure: &Failure) -> String {
         || format!("#{}", cause.token.index()),
         |name| format!("\"{}\"", name.to_string_lossy()),
     );
-    let how = match cause.status {
+    let mut how = match cause.status {
         crate::abi::status::NORN_E_CANCELLED => "was cancelled".to_string(),
         crate::abi::status::NORN_E_CLOSED => "was closed".to_string(),
         _ => format!("failed with code {}", cause.code),
     };
+    if cause.rank >= 0 {
+        how = format!("{how} on rank {}", cause.rank);
+    }
     let separator = if cause.text.is_empty() { "" } else { ": " };
     if failure.propagated {
         format!(

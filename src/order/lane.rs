@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::datum::Wanted;
+use super::operation::Operation;
 use super::slab::Magazine;
 
 /// How a node ends.
@@ -87,6 +88,8 @@ pub(crate) struct Lane {
     pub(crate) counters: Arc<Counters>,
     /// Accesses of the task being submitted, merged and resolved.
     pub(crate) wanted: Vec<Wanted>,
+    /// What makes the task being submitted an operation.
+    pub(crate) operation: Option<Arc<dyn Operation>>,
     /// Unwritten data whose first writer is found already: an earlier task of the batch that is being checked.
     pub(crate) first_written: HashSet<u32>,
     /// In use by a call of its thread; a call from inside that one takes another lane.

@@ -19,6 +19,8 @@
 //! | `observers` | threads that wait for a token |
 //! | `defect` | whether any of it can still be trusted |
 //! | `body` | start and end of bodies, holds, promises |
+//! | `operation` | nodes that a lowering carries out instead of a body |
+//! | `issue` | consumers on devices that need not wait for their producers' ends |
 //! | `lane`, `annex`, `graph` | what a thread works with; what few nodes need; the tables |
 
 pub(crate) mod access;
@@ -37,11 +39,14 @@ pub(crate) mod epoch;
 pub(crate) mod failure;
 pub(crate) mod graph;
 pub(crate) mod group;
+pub(crate) mod issue;
 pub(crate) mod lane;
+pub(crate) mod memory;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;
 pub(crate) mod node;
 pub(crate) mod observers;
+pub(crate) mod operation;
 pub(crate) mod place;
 pub(crate) mod plain;
 pub(crate) mod reduce;

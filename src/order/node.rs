@@ -10,6 +10,7 @@
 //! | 0-31  | head of the list, 0 = empty (see `LinkId`)                   |
 //! | 32    | EVER_FAILED: some token of this slot is in the failure table |
 //! | 33    | OBSERVED: somebody waits for this token (see `observers`)    |
+//! | 34    | ISSUED: on a device, with its completion event recorded (see `issue`) |
 //! | 36-63 | generation                                                   |
 //!
 //! - *Anybody* with a token may push a link or set OBSERVED, by compare and
@@ -21,7 +22,8 @@
 //!   swap takes or sees the new generation. A slot reused since fails the
 //!   generation test, whatever its list looks like; 2^28 generations cannot pass
 //!   between load and swap because the last one is never reused.
-//! - EVER_FAILED is written by completers only, before the generation moves.
+//! - EVER_FAILED is written by completers only, before the generation moves; ISSUED by the lowering that carries the
+//!   operation out, before it completes it.
 //!
 //! # The pending word
 //!
@@ -89,6 +91,8 @@ pub(crate) mod flag {
     pub(crate) const STARTED: u32 = 1 << 8;
     pub(crate) const CANCELLED: u32 = 1 << 9;
     pub(crate) const CANCEL_DONE: u32 = 1 << 10;
+    /// An operation that is satisfied by predecessors which are issued (see `issue`).
+    pub(crate) const ON_ISSUE: u32 = 1 << 11;
     pub(crate) const HELD: u32 = 1 << 12;
     /// A submission is at work on a node that others can reach already: a declared token, a member of a group,
     /// a held task. See `declare`.
@@ -195,6 +199,8 @@ pub(crate) mod meta {
     pub(crate) const VIA_PLACE: u32 = 1 << 6;
     /// The access leaves a failed datum behind when its task fails.
     pub(crate) const WRITES: u32 = 1 << 7;
+    /// The operation was issued, and its epoch knows.
+    pub(crate) const ISSUED: u32 = 1 << 8;
 }
 
 /// One access of a task, and the link that lets the task wait for the access's predecessor.
@@ -256,6 +262,7 @@ pub(crate) struct Successors(pub(crate) u64);
 impl Successors {
     const EVER_FAILED: u64 = 1 << 32;
     const OBSERVED: u64 = 1 << 33;
+    const ISSUED: u64 = 1 << 34;
     const GENERATION_SHIFT: u32 = 36;
 
     #[inline(always)]
@@ -286,6 +293,15 @@ impl Successors {
     #[inline(always)]
     pub(crate) fn observed(self) -> Self {
         Successors(self.0 | Self::OBSERVED)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_issued(self) -> bool {
+        self.0 & Self::ISSUED != 0
+    }
+
+    pub(crate) fn issued(self) -> Self {
+        Successors(self.0 | Self::ISSUED)
     }
 
     /// The word after completion: next generation, empty list, nobody observing.

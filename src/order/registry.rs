@@ -1,23 +1,18 @@
 //! Registering, splitting and joining data.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::CString;
 use std::sync::atomic::Ordering;
 
-use super::datum::{DataTable, Extent, find_overlap, unregistered};
+use super::datum::{DataTable, Datum, Extent, find_overlap, unregistered};
 use super::graph::Graph;
 use super::lane::Lane;
+use super::memory::{HostMemory, Memory};
 use super::submit::invalid;
 use super::timeline::Timeline;
 use super::token::Token;
-use crate::abi::status::{
-    NORN_E_MEMORY, NORN_E_OVERLAP, NORN_E_RESOURCE, NORN_E_STATE, NORN_E_UNSUPPORTED,
-};
+use crate::abi::status::{NORN_E_OVERLAP, NORN_E_RESOURCE, NORN_E_STATE};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
-
-/// Alignment of memory that norn allocates: a cache line, and any vector register.
-const ALIGNMENT: usize = 64;
 
 impl Graph {
     /// Registers the caller's memory.
@@ -33,7 +28,7 @@ impl Graph {
         unsafe { self.add_datum(lane, desc, None) }
     }
 
-    /// Registers memory of norn's own.
+    /// Registers memory of norn's own: `memory`, else ordinary host memory.
     ///
     /// # Safety
     /// As `register`.
@@ -41,6 +36,7 @@ impl Graph {
         &self,
         lane: &mut Lane,
         desc: &norn_data_desc,
+        memory: Option<Box<dyn Memory>>,
     ) -> Result<norn_data> {
         if !desc.ptr.is_null() {
             return Err(invalid(
@@ -48,45 +44,25 @@ impl Graph {
             ));
         }
         check_desc(desc)?;
-        if desc.bytes == 0 {
-            // SAFETY: passed on.
-            return unsafe { self.add_datum(lane, desc, None) };
-        }
-        let layout = usize::try_from(desc.bytes)
-            .ok()
-            .and_then(|bytes| Layout::from_size_align(bytes, ALIGNMENT).ok())
-            .ok_or_else(|| {
-                invalid(format!(
-                    "desc.bytes {} exceeds the address space",
-                    desc.bytes
-                ))
-            })?;
-        // SAFETY: the layout is not empty.
-        let memory = unsafe { alloc_zeroed(layout) };
-        if memory.is_null() {
-            return Err(Error::new(
-                NORN_E_MEMORY,
-                format!("no memory for {} bytes", desc.bytes),
-            ));
-        }
+        let memory: Option<Box<dyn Memory>> = match (memory, desc.bytes) {
+            (_, 0) => None,
+            (Some(memory), _) => Some(memory),
+            (None, bytes) => Some(Box::new(HostMemory::new(bytes)?)),
+        };
+        let address = memory.as_ref().map_or(0, |memory| memory.address());
         let desc = norn_data_desc {
-            ptr: memory.cast(),
+            ptr: address as *mut core::ffi::c_void,
             ..*desc
         };
         // SAFETY: passed on.
-        let added = unsafe { self.add_datum(lane, &desc, Some(layout)) };
-        if added.is_err() {
-            // SAFETY: allocated just above with this layout.
-            unsafe { dealloc(memory, layout) };
-        }
-        added
+        unsafe { self.add_datum(lane, &desc, memory) }
     }
 
     unsafe fn add_datum(
         &self,
         lane: &mut Lane,
         desc: &norn_data_desc,
-        owned: Option<Layout>,
+        owned: Option<Box<dyn Memory>>,
     ) -> Result<norn_data> {
         check_desc(desc)?;
         if desc.ptr.is_null() && desc.bytes != 0 {
@@ -100,6 +76,7 @@ impl Graph {
             stride: desc.bytes,
         });
         datum.place = desc.place;
+        datum.kind = desc.kind;
         datum.flags = desc.flags;
         datum.reduce = desc.reduce;
         datum.owned = owned;
@@ -163,6 +140,7 @@ impl Graph {
                     let mut piece = unregistered(extent);
                     piece.parent = whole;
                     piece.place = data.get(whole).place;
+                    piece.kind = data.get(whole).kind;
                     piece.flags = data.get(whole).flags & !NORN_UNWRITTEN;
                     piece.reduce = data.get(whole).reduce;
                     piece.name = data.get(whole).name.clone();
@@ -258,6 +236,13 @@ impl Graph {
         Ok(())
     }
 
+    /// Where the bytes of a datum lie: its extent, place and kind of memory.
+    pub(crate) fn memory_of(&self, handle: norn_data) -> Result<(Extent, norn_place, i32)> {
+        let data = self.data.lock();
+        let datum = data.get(data.resolve(self.id, handle)?);
+        Ok((datum.memory, datum.place, datum.kind))
+    }
+
     /// Address and length of a datum.
     pub(crate) fn pointer(&self, handle: norn_data) -> Result<(u32, usize, u64)> {
         let data = self.data.lock();
@@ -349,10 +334,14 @@ impl Graph {
             below.extend(data.get(below[next]).parts.iter());
             next += 1;
         }
-        for index in below.into_iter().rev() {
-            let removed = data.remove(index);
-            free_memory(&removed.owned, removed.memory.start);
-        }
+        let removed: Vec<Datum> = below
+            .into_iter()
+            .rev()
+            .map(|index| data.remove(index))
+            .collect();
+        // Freeing may take long: outside of the lock.
+        drop(data);
+        drop(removed);
     }
 
     /// Closes the open REDUCE runs of all data, so that a drain sees their results.
@@ -375,17 +364,12 @@ impl Graph {
     pub(crate) fn remove_all_data(&self, lane: &mut Lane) {
         let mut data = self.data.lock();
         data.recycle_pieces(|_| true);
-        for mut datum in data.remove_all() {
+        let mut removed = data.remove_all();
+        for datum in &mut removed {
             datum.timeline.retire(self, lane);
-            free_memory(&datum.owned, datum.memory.start);
         }
-    }
-}
-
-fn free_memory(owned: &Option<Layout>, start: usize) {
-    if let Some(layout) = owned {
-        // SAFETY: allocated by `allocate` with this layout, and all accesses have ended.
-        unsafe { dealloc(start as *mut u8, *layout) };
+        drop(data);
+        drop(removed);
     }
 }
 
@@ -396,32 +380,21 @@ fn check_desc(desc: &norn_data_desc) -> Result<()> {
             desc.flags
         )));
     }
-    match desc.kind {
-        NORN_MEMORY_HOST => {}
-        NORN_MEMORY_PINNED | NORN_MEMORY_DEVICE | NORN_MEMORY_MPI => {
-            return Err(Error::new(
-                NORN_E_UNSUPPORTED,
-                format!(
-                    "desc.kind {}: this build of norn has host memory only",
-                    desc.kind
-                ),
-            ));
-        }
-        kind => return Err(invalid(format!("desc.kind {kind} is none"))),
+    if !(NORN_MEMORY_HOST..=NORN_MEMORY_MPI).contains(&desc.kind) {
+        return Err(invalid(format!("desc.kind {} is none", desc.kind)));
     }
     match desc.place.kind {
-        NORN_PLACE_ANY | NORN_PLACE_CPU | NORN_PLACE_NUMA => {}
-        NORN_PLACE_DEVICE => {
-            return Err(Error::new(
-                NORN_E_UNSUPPORTED,
-                "desc.place: this build of norn has no device lowering",
-            ));
-        }
+        NORN_PLACE_ANY | NORN_PLACE_CPU | NORN_PLACE_NUMA | NORN_PLACE_DEVICE => {}
         kind => {
             return Err(invalid(format!(
                 "desc.place.kind {kind} is no place of memory"
             )));
         }
+    }
+    if desc.reduce.identity.is_some() && desc.kind == NORN_MEMORY_DEVICE {
+        return Err(invalid(
+            "desc.reduce: NORN_REDUCE combines on the host, which device memory is not for",
+        ));
     }
     if desc.reduce.identity.is_some() != desc.reduce.combine.is_some() {
         return Err(invalid("desc.reduce needs both identity and combine"));

@@ -6,6 +6,7 @@
 //! accesses, look for a cycle (only where a token bound late can close one),
 //! take the places, link the explicit edges, let go.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::annex::AnnexBody;
@@ -13,9 +14,10 @@ use super::datum::DataTable;
 use super::graph::Graph;
 use super::lane::{Lane, count};
 use super::node::{INLINE_SLOTS, Node, flag, kind, meta};
+use super::operation::Operation;
 use super::timeline::{Joiner, Room, room_of};
 use super::token::Token;
-use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
+use crate::abi::status::NORN_E_INVALID;
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 
@@ -31,10 +33,16 @@ impl Graph {
         task: &norn_task,
         after: &[norn_token],
     ) -> Result<()> {
-        self.check_open(body != 0, task.flags & NORN_RUN_ALWAYS != 0)?;
-        if task.run.is_none() || task.enqueue.is_some() {
+        if task.run.is_some() == task.enqueue.is_some() {
             return Err(wrong_body(task));
         }
+        self.check_description(body, task, after)
+    }
+
+    /// Checks everything in a task's description but its body.
+    #[inline]
+    fn check_description(&self, body: u32, task: &norn_task, after: &[norn_token]) -> Result<()> {
+        self.check_open(body != 0, task.flags & NORN_RUN_ALWAYS != 0)?;
         if task.flags & !KNOWN_FLAGS != 0 {
             return Err(invalid(format!(
                 "task.flags has unknown bits {:#x}",
@@ -83,12 +91,50 @@ impl Graph {
         after: &[norn_token],
     ) -> Result<Token> {
         self.check_task(body, task, after)?;
+        self.submit_checked(lane, body, task, accesses, after, None)
+    }
+
+    /// Submits an operation as `how` says, of which `arg` and `drop` are read only where it has an `enqueue` body:
+    /// the operation calls that with the node's argument.
+    pub(crate) fn submit_operation(
+        &self,
+        lane: &mut Lane,
+        body: u32,
+        how: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+        operation: Arc<dyn Operation>,
+    ) -> Result<Token> {
+        let mut task = norn_task { run: None, ..*how };
+        if task.enqueue.take().is_none() {
+            task.arg = core::ptr::null_mut();
+            task.drop = None;
+        }
+        self.check_description(body, &task, after)?;
+        if accesses.iter().any(|access| access.mode == NORN_REDUCE) {
+            return Err(invalid("NORN_REDUCE is for tasks with a body"));
+        }
+        self.submit_checked(lane, body, &task, accesses, after, Some(operation))
+    }
+
+    #[inline]
+    fn submit_checked(
+        &self,
+        lane: &mut Lane,
+        body: u32,
+        task: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+        operation: Option<Arc<dyn Operation>>,
+    ) -> Result<Token> {
         let bound = if task.r#as.id == 0 {
             None
         } else {
             Some(self.claim_declared(Token::from(task.r#as))?)
         };
+        lane.operation = operation;
         let submitted = self.submit_claimed(lane, body, task, accesses, after, bound);
+        lane.operation = None;
         if let (Err(_), Some(index)) = (&submitted, bound) {
             self.unclaim_declared(lane, index);
         }
@@ -278,8 +324,20 @@ impl Graph {
             || accesses > INLINE_SLOTS
             || task.cpus > 1
             || task.place.kind != NORN_PLACE_ANY
+            || lane.operation.is_some()
         {
+            let operation = lane.operation.take();
             let annex = self.annex_of(lane, index)?;
+            if let Some(operation) = operation {
+                // A held one may never be let go, and a close must be able to end it at once. A declared token can be
+                // cancelled by who does not see yet what it has become.
+                let late = bound.is_some() || task.flags & NORN_HELD != 0;
+                if operation.joins_at_issue() && !late {
+                    state |= flag::ON_ISSUE;
+                }
+                annex.set_operation(operation);
+                state |= flag::PARTICULAR;
+            }
             if task.flags & NORN_CHILD != 0 {
                 annex.parent.store(body, Ordering::Release);
                 state |= flag::CHILD;
@@ -401,13 +459,8 @@ fn copy_argument(content: &mut AnnexBody, task: &norn_task) -> usize {
 
 #[cold]
 fn wrong_body(task: &norn_task) -> Error {
-    if task.run.is_some() && task.enqueue.is_some() {
+    if task.run.is_some() {
         invalid("task.run and task.enqueue are both set")
-    } else if task.enqueue.is_some() {
-        Error::new(
-            NORN_E_UNSUPPORTED,
-            "task.enqueue: this build of norn has no device lowering",
-        )
     } else {
         invalid("task.run is NULL")
     }

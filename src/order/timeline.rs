@@ -22,6 +22,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::epoch::MOST_MEMBERS;
 use super::graph::Graph;
 use super::lane::Lane;
 use super::node::{DATA_UNIT, EXPLICIT_UNIT, GUARD, INLINE_SLOTS, LinkId, Node, flag, kind, meta};
@@ -119,6 +120,9 @@ impl<'a> Joiner<'a> {
         if word.generation() != token.generation() {
             return Ok(self.take_over(word.ever_failed(), token, bits));
         }
+        if word.is_issued() && self.joins_issued(token, bits) {
+            return Ok(false);
+        }
         let (link, next) = match room {
             Room::Slot(slot) => {
                 let slot_ref = &self.node.slots[slot];
@@ -149,6 +153,15 @@ impl<'a> Joiner<'a> {
                 }
                 Err(now) => word = super::node::Successors(now),
             }
+            if word.is_issued()
+                && word.generation() == token.generation()
+                && self.joins_issued(token, bits)
+            {
+                if let super::node::LinkPlace::Record(record) = link.place() {
+                    self.graph.links.give(&mut lane.links, record);
+                }
+                return Ok(false);
+            }
             if word.generation() != token.generation() && !mutant!("edge_after_close") {
                 if let super::node::LinkPlace::Record(record) = link.place() {
                     self.graph.links.give(&mut lane.links, record);
@@ -156,6 +169,16 @@ impl<'a> Joiner<'a> {
                 return Ok(self.take_over(word.ever_failed(), token, bits));
             }
         }
+    }
+
+    /// The predecessor is issued: whether that satisfies the node, which has noted it then.
+    #[cold]
+    fn joins_issued(&self, token: Token, bits: u32) -> bool {
+        self.node.has(flag::ON_ISSUE)
+            && self
+                .graph
+                .operation_of(self.node)
+                .is_some_and(|operation| operation.note(token, bits & meta::PROPAGATES != 0))
     }
 
     /// The predecessor is complete: take its failure over. True if there was none.
@@ -271,6 +294,9 @@ impl Timeline {
         room: Room,
     ) -> Result<u32> {
         self.close_unless(joiner.graph, lane, Run::Readers)?;
+        if self.members == MOST_MEMBERS {
+            self.close_run(joiner.graph, lane)?;
+        }
         if self.run == Run::None {
             self.open(joiner.graph, lane, Run::Readers)?;
         }
@@ -312,11 +338,24 @@ impl Timeline {
         self.run = Run::None;
         // Counted before the epoch can satisfy it; the guard keeps the node.
         joiner.units = joiner.units.wrapping_add(DATA_UNIT);
-        if let Some(end) = joiner.graph.epochs.get(epoch).close(members, joiner.index) {
+        let at_issue = joiner.node.has(flag::ON_ISSUE);
+        let entry = joiner.graph.epochs.get(epoch);
+        let step = entry.close(members, joiner.index, at_issue);
+        let mut over = step.over;
+        if step.satisfied {
             joiner.units = joiner.units.wrapping_sub(DATA_UNIT);
-            if end.cause != 0 {
-                joiner.node.doom(end.cause);
+            if entry.cause() != 0 {
+                joiner.node.doom(entry.cause());
             }
+            if at_issue {
+                for member in entry.take_notes() {
+                    // Without memory for a link the order is lost; there is nothing better to do here.
+                    let _ = joiner.wait_for(lane, member, Room::Record, READ);
+                }
+                over = entry.told();
+            }
+        }
+        if over {
             joiner.graph.epochs.give(&mut lane.epochs, epoch);
         }
     }

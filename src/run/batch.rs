@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::calls::at_opener;
 use super::runtime::Runtime;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_STATE};
-use crate::abi::types::{norn_access, norn_task, norn_token};
+use crate::abi::types::{NORN_PLACE_MPI, norn_access, norn_task, norn_token};
 use crate::error::{Error, Result};
 use crate::order::lane::Lane;
 use crate::order::node::kind;
@@ -48,7 +49,18 @@ impl<'a> Batch<'a> {
     ) -> Result<()> {
         let graph = self.runtime.graph();
         self.runtime.check_place(task)?;
+        let mapped;
+        let task = match task.place.kind {
+            NORN_PLACE_MPI => {
+                mapped = at_opener(task);
+                &mapped
+            }
+            _ => task,
+        };
         graph.check_task(self.body, task, after)?;
+        if task.enqueue.is_some() {
+            self.runtime.operation_of_task(task)?;
+        }
         let bound = self.check_bound(task)?;
         graph.check_admission(&mut self.scratch, self.body, bound, task, accesses, after)?;
         // A later task of the batch comes after those who wait for the first writer, not before them.

@@ -27,7 +27,7 @@ impl Runtime {
                 },
             },
             place: self.place_of(index),
-            stream: core::ptr::null_mut(),
+            stream: seat::stream_in(self),
             worker: seat::slot_in(self).map_or(-1, |slot| slot as i32),
             cancelled: i32::from(node.has(flag::CANCELLED)),
         }

@@ -11,6 +11,29 @@ use crate::error::{Error, Result};
 use crate::order::node::{flag, kind};
 use crate::order::token::Token;
 
+const NO_SUCH_MEMORY: &str =
+    "desc: memory that is not the host's ordinary one needs an open device (norn_device_open)";
+
+/// Whether a datum is not in the host's ordinary memory.
+fn is_foreign(desc: &norn_data_desc) -> bool {
+    let known = NORN_MEMORY_HOST..=NORN_MEMORY_MPI;
+    // What is no kind at all is refused with the rest of the description.
+    known.contains(&desc.kind)
+        && (desc.kind != NORN_MEMORY_HOST || desc.place.kind == NORN_PLACE_DEVICE)
+}
+
+/// A task for the thread that initialised MPI, which is the opener: the lowering has checked that.
+#[cold]
+pub(crate) fn at_opener(task: &norn_task) -> norn_task {
+    norn_task {
+        place: norn_place {
+            kind: NORN_PLACE_OPENER,
+            index: 0,
+        },
+        ..*task
+    }
+}
+
 impl Runtime {
     pub(crate) fn body(&self) -> u32 {
         seat::body_in(self)
@@ -22,13 +45,17 @@ impl Runtime {
         if task.place.kind == NORN_PLACE_ANY {
             return Ok(());
         }
+        if task.place.kind == NORN_PLACE_DEVICE && task.run.is_some() {
+            return Err(Error::new(
+                crate::abi::status::NORN_E_UNSUPPORTED,
+                "task.place: a device runs enqueue bodies, no host body",
+            ));
+        }
         self.check_place_slow(task.place)
     }
 
     #[cold]
     fn check_place_slow(&self, place: norn_place) -> Result<()> {
-        let unsupported =
-            |text: &'static str| Err(Error::new(crate::abi::status::NORN_E_UNSUPPORTED, text));
         match place.kind {
             NORN_PLACE_CPU if place.index == -1 => Ok(()),
             NORN_PLACE_CPU
@@ -57,10 +84,14 @@ impl Runtime {
                 format!("task.place: no worker is on NUMA node {}", place.index),
             )),
             NORN_PLACE_OPENER => Ok(()),
-            NORN_PLACE_DEVICE => {
-                unsupported("task.place: this build of norn has no device lowering")
-            }
-            NORN_PLACE_MPI => unsupported("task.place: no world is attached"),
+            NORN_PLACE_DEVICE => self.ask_lowerings(
+                |lowering| lowering.check_place(place),
+                "task.place: no device is open in this runtime (norn_device_open)",
+            ),
+            NORN_PLACE_MPI => self.ask_lowerings(
+                |lowering| lowering.check_place(place),
+                "task.place: no world is attached",
+            ),
             kind => Err(Error::new(
                 NORN_E_INVALID,
                 format!("task.place.kind {kind} is none"),
@@ -77,10 +108,21 @@ impl Runtime {
         after: &[norn_token],
     ) -> Result<norn_token> {
         self.check_place(task)?;
+        let mapped;
+        let task = match task.place.kind {
+            NORN_PLACE_MPI => {
+                mapped = at_opener(task);
+                &mapped
+            }
+            _ => task,
+        };
         let body = self.body();
         if self.settings.max_live_tasks != 0 && body == 0 {
             let headroom = self.back_pressure();
             self.act(|_, lane| lane.headroom = headroom);
+        }
+        if task.enqueue.is_some() && task.run.is_none() {
+            return self.submit_enqueue(task, accesses, after);
         }
         self.act(|graph, lane| graph.submit(lane, body, task, accesses, after))
             .map(norn_token::from)
@@ -173,7 +215,10 @@ impl Runtime {
 
     /// Cancels.
     pub(crate) fn cancel(&self, token: norn_token) -> Result<()> {
-        self.act(|graph, lane| graph.cancel(lane, token.into()))
+        self.act(|graph, lane| graph.cancel(lane, token.into()))?;
+        // A cancelled operation may be owed to others.
+        self.offer_duty();
+        Ok(())
     }
 
     /// Takes holds off a task.
@@ -241,6 +286,9 @@ impl Runtime {
     /// # Safety
     /// The name is NULL or zero-terminated.
     pub(crate) unsafe fn data_register(&self, desc: &norn_data_desc) -> Result<norn_data> {
+        if is_foreign(desc) {
+            self.ask_lowerings(|lowering| lowering.check_memory(desc), NO_SUCH_MEMORY)?;
+        }
         // SAFETY: passed on.
         self.act(|graph, lane| unsafe { graph.register(lane, desc) })
     }
@@ -248,8 +296,13 @@ impl Runtime {
     /// # Safety
     /// The name is NULL or zero-terminated.
     pub(crate) unsafe fn data_alloc(&self, desc: &norn_data_desc) -> Result<norn_data> {
+        let memory = if is_foreign(desc) {
+            Some(self.ask_lowerings(|lowering| lowering.allocate(desc), NO_SUCH_MEMORY)?)
+        } else {
+            None
+        };
         // SAFETY: passed on.
-        self.act(|graph, lane| unsafe { graph.allocate(lane, desc) })
+        self.act(|graph, lane| unsafe { graph.allocate(lane, desc, memory) })
     }
 
     /// Splits a datum.

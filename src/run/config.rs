@@ -118,13 +118,17 @@ pub(crate) struct Settings {
     /// Stack of norn's threads.
     pub stack_bytes: usize,
     /// Ceiling on pinned host memory; 0: none.
-    #[cfg_attr(not(test), expect(dead_code))]
-    // for the device lowering, which allocates pinned memory
     pub max_pinned_bytes: u64,
     /// Time without a completion before the watchdog reports; None: never.
     pub watchdog: Option<Duration>,
     /// How long an idle worker looks for work before it parks.
     pub spin: Duration,
+    /// MPI tags used of each communicator; None: what the world's configuration says.
+    pub tag_limit: Option<u64>,
+    /// Whether ranks compare what they declare; None: what the world's configuration says.
+    pub mpi_verify: Option<bool>,
+    /// Hundredths of a core for late messages; None: what the world's configuration says.
+    pub idle: Option<u32>,
     /// The application's callbacks.
     pub hooks: Hooks,
     /// What was decided and why, a sentence each.
@@ -224,6 +228,9 @@ impl Settings {
             max_pinned_bytes: wishes.max_pinned_bytes.unwrap_or(config.max_pinned_bytes),
             watchdog,
             spin,
+            tag_limit: wishes.tag_limit,
+            mpi_verify: wishes.mpi_verify,
+            idle: wishes.idle,
             hooks,
             decisions,
         })

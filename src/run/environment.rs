@@ -30,6 +30,10 @@ pub(crate) struct Wishes {
     pub watchdog: Option<Option<Duration>>,
     pub spin: Option<Duration>,
     pub on_failure: Option<OnFailure>,
+    pub tag_limit: Option<u64>,
+    pub mpi_verify: Option<bool>,
+    /// Hundredths of a core.
+    pub idle: Option<u32>,
     pub log: Option<Level>,
     /// `NORN_CALLER_WORKS` and so on, to add to the configuration's.
     pub flags_on: u64,
@@ -186,6 +190,41 @@ pub(crate) const VARIABLES: &[Variable] = &[
         },
     },
     Variable {
+        name: "NORN_TAG_LIMIT",
+        values: "a number above 0",
+        what: "MPI tags used of each communicator, at most",
+        read: |wishes, value| {
+            wishes.tag_limit = Some(whole(value).and_then(above_zero)?);
+            Ok(())
+        },
+    },
+    Variable {
+        name: "NORN_MPI_VERIFY",
+        values: "0 | 1",
+        what: "whether ranks compare what they declared of each message",
+        read: |wishes, value| {
+            wishes.mpi_verify = Some(match value {
+                "0" => false,
+                "1" => true,
+                _ => return Err(String::new()),
+            });
+            Ok(())
+        },
+    },
+    Variable {
+        name: "NORN_IDLE",
+        values: "a share of a core such as 20%",
+        what: "how much of a core may go into looking for late messages",
+        read: |wishes, value| {
+            let number = value.strip_suffix('%').unwrap_or(value).trim();
+            wishes.idle = Some(match whole(number)? {
+                share @ 1..=100 => share as u32,
+                _ => return Err("1% to 100%".into()),
+            });
+            Ok(())
+        },
+    },
+    Variable {
         name: "NORN_LOG",
         values: "error | warn | info | debug",
         what: "what is logged",
@@ -228,6 +267,13 @@ pub(crate) const VARIABLES: &[Variable] = &[
             }
             Ok(())
         },
+    },
+    Variable {
+        name: "NORN_MPI_PLUGIN",
+        values: "the file of a plug-in",
+        what: "calls MPI through this plug-in, not the one beside libnorn",
+        // Read where a world is attached (lower/mpi/load.rs), as it is written.
+        read: |_, _| Ok(()),
     },
 ];
 
@@ -375,8 +421,12 @@ mod tests {
             ("NORN_WATCHDOG", "500ms"),
             ("NORN_SPIN", "20us"),
             ("NORN_ON_FAILURE", "abort"),
+            ("NORN_TAG_LIMIT", "64"),
+            ("NORN_MPI_VERIFY", "1"),
+            ("NORN_IDLE", "20%"),
             ("NORN_LOG", "DEBUG"),
             ("NORN_FLAGS", "pin, no-caller-works,shared"),
+            ("NORN_MPI_PLUGIN", "/opt/Norn/x.so"),
             ("PATH", "/bin"),
             ("NORN_TEST_SOAK", "1"),
             ("NORN_ROOT", "/opt/norn"),

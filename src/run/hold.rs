@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::order::access::in_access;
 use crate::order::datum::merge_modes;
 use crate::order::token::Token;
+use crate::sync::mutant;
 
 impl Runtime {
     /// `norn_data_acquire`.
@@ -76,7 +77,9 @@ impl Runtime {
     /// `norn_data_unregister`.
     pub(crate) fn data_unregister(&self, data: norn_data) -> Result<()> {
         let (index, place, gate) = self.act(|graph, lane| graph.begin_ending(lane, data, false))?;
-        self.wait_for_ending(index, place, gate)?;
+        if !mutant!("memory_freed_early") {
+            self.wait_for_ending(index, place, gate)?;
+        }
         self.graph().end_ending(index, true);
         Ok(())
     }

@@ -14,8 +14,12 @@
 //! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
 //! | `wait`, `hold` | waiting for tokens and for data |
 //! | `turns`, `opener` | application threads that run bodies while they wait |
+//! | `idle` | how often to look for what is late |
+//! | `lowerings` | what carries operations out, and which thread makes it go on |
 //! | `pace` | how eagerly a worker takes the tasks of others |
+//! | `enqueue` | bodies that queue device work |
 //! | `gang` | bodies that hold several workers |
+//! | `slice` | described memory, checked against its datum |
 //! | `batch`, `records`, `stuck`, `fork` | one idea each |
 
 mod allowance;
@@ -28,12 +32,15 @@ mod cgroup;
 pub(crate) mod config;
 mod cpuset;
 pub(crate) mod defect;
+pub(crate) mod enqueue;
 mod environment;
 pub(crate) mod fork;
 pub(crate) mod gang;
 pub(crate) mod hold;
 pub(crate) mod home;
 mod hooks;
+mod idle;
+pub(crate) mod lowerings;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;
 pub(crate) mod open;
@@ -49,8 +56,9 @@ pub(crate) mod runtime;
 pub(crate) mod seat;
 pub(crate) mod serial;
 pub(crate) mod sleep;
+pub(crate) mod slice;
 pub(crate) mod stuck;
-mod thread;
+pub(crate) mod thread;
 pub(crate) mod threads;
 mod topology;
 pub(crate) mod turns;

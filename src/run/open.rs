@@ -83,6 +83,15 @@ fn check_version(header_version: i32) -> Result<()> {
     Ok(())
 }
 
+/// Opens a runtime under these environment variables alone.
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) fn open_for_test(environment: &[(&str, &str)]) -> Result<*mut norn_runtime> {
+    let owned = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+    let environment: Vec<_> = environment.iter().map(owned).collect();
+    // SAFETY: no configuration, so no strings and no callbacks.
+    open_new(unsafe { Settings::resolve(None, &environment) }?)
+}
+
 fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
     fork::watch_forks();
     asymmetric::prepare();
@@ -168,6 +177,10 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     };
     let deadline = deadline_of(timeout_ns);
     runtime.finish_work(flags, deadline)?;
+    if let Err(error) = runtime.detach_lowerings(deadline) {
+        runtime.graph().closing.store(false, Ordering::SeqCst);
+        return Err(error);
+    }
     if runtime.graph().defect.is_caught() {
         drop(_closing);
         return close_defective(runtime, shared, timeout_ns);
@@ -179,8 +192,9 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     runtime.stop_watchdog();
     runtime.stop_threads();
     plant!("close.threads_ended");
-    let unseen = runtime.graph().failures.first_unseen();
+    let unseen = unseen_failure(runtime);
     runtime.act(|graph, lane| graph.remove_all_data(lane));
+    runtime.close_lowerings();
     if seat::slot_in(runtime).is_some() {
         seat::stand();
     }
@@ -193,22 +207,24 @@ pub(crate) fn close(handle: *mut norn_runtime, flags: u32, timeout_ns: i64) -> R
     home::let_waits_end(number);
     free(core::ptr::from_ref(runtime).cast_mut());
     home::vacate(number);
-    match unseen {
-        None => Ok(()),
-        Some(cause) => {
-            let failure = crate::order::failure::Failure {
-                cause,
-                propagated: false,
-            };
-            Err(Error::new(
-                failure.cause.status,
-                format!(
-                    "closed, but nobody looked at a failure: {}",
-                    crate::order::graph::describe(&failure)
-                ),
-            ))
-        }
-    }
+    unseen.map_or(Ok(()), Err)
+}
+
+/// What a close says of a failure that nobody has looked at. Put into words while the runtime is there: it keeps the
+/// names that came from other ranks.
+fn unseen_failure(runtime: &Runtime) -> Option<Error> {
+    let cause = runtime.graph().failures.first_unseen()?;
+    let failure = crate::order::failure::Failure {
+        cause,
+        propagated: false,
+    };
+    Some(Error::new(
+        failure.cause.status,
+        format!(
+            "closed, but nobody looked at a failure: {}",
+            crate::order::graph::describe(&failure)
+        ),
+    ))
 }
 
 /// The rest of a close after a defect. Waits as long as a drain or close is still on its way out.
@@ -322,6 +338,7 @@ impl Runtime {
         if flags == NORN_CANCEL {
             graph.cancelling.store(true, Ordering::SeqCst);
             self.act(|graph, lane| graph.cancel_all(lane, flag::RUN_ALWAYS));
+            self.offer_duty();
         }
         let _watching = Watching::new(self, true);
         let over = || {
@@ -329,7 +346,19 @@ impl Runtime {
                 || (self.live_tasks() == 0 && !self.combining() && self.blocked.count() == 0)
         };
         loop {
-            let quiet = || over() || (self.is_quiescent() && !self.is_somebody_inside());
+            let quiet = || {
+                if over() {
+                    return true;
+                }
+                if !self.is_quiescent() || self.is_somebody_inside() {
+                    return false;
+                }
+                let under_way = self.has_operations_under_way();
+                if under_way {
+                    self.rest();
+                }
+                !under_way
+            };
             let goal = Goal {
                 reached: &quiet,
                 dear: true,
@@ -347,6 +376,7 @@ impl Runtime {
             }
             let closed = self.act(|graph, lane| graph.close_unserved(lane));
             if closed {
+                self.offer_duty();
                 continue;
             }
             // Not in the middle of a change that counts a task as complete before it counts the callback that follows.
@@ -387,6 +417,8 @@ impl Runtime {
         let before = self.live_tasks();
         let ended = |cancel: &dyn Fn(&Graph, &mut Lane)| {
             self.act(|graph, lane| cancel(graph, lane));
+            // Lowerings may owe something for what was cancelled.
+            self.offer_duty();
             self.live_tasks() < before
         };
         ended(&|graph, lane| graph.cancel_awaited(lane))

@@ -96,6 +96,7 @@ impl Runtime {
                         || deadline.is_some_and(|deadline| Instant::now() >= deadline)
                 });
                 bodies = bodies.wrapping_add(1);
+                self.pass_by_the_way();
                 continue;
             }
             bodies = 0;

@@ -108,6 +108,8 @@ impl Runtime {
             let Some(next) = self.run_plain_task(slot, node, entry, state) else {
                 return;
             };
+            // Messages and devices are not left alone for as long as one task makes the next ready.
+            self.pass_by_the_way();
             let now = seat::slot_in(self);
             match now {
                 Some(now) if !self.has_other_duties(now) && !leave() => (slot, node) = (now, next),

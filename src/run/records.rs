@@ -13,7 +13,7 @@ use crate::order::observers::Notify;
 use crate::order::token::Token;
 
 /// Copies text into a fixed array, cut at a character boundary and always ended.
-fn fill(target: &mut [c_char], text: &str) {
+pub(crate) fn fill(target: &mut [c_char], text: &str) {
     let mut length = text.len().min(target.len() - 1);
     while !text.is_char_boundary(length) {
         length -= 1;
@@ -71,12 +71,18 @@ impl Runtime {
         record.code = cause.code;
         record.cause = cause.token.into();
         record.cause_status = cause.status;
+        record.rank = if cause.rank < 0 {
+            self.rank.load(Ordering::Relaxed)
+        } else {
+            cause.rank
+        };
         record.worker = cause.worker;
+        record.device = cause.device;
         // SAFETY: names outlive the runtime, which the manual demands.
         if let Some(name) = unsafe { crate::abi::guard::string(cause.name()) } {
             fill(&mut record.task, &name.to_string_lossy());
         }
-        fill(&mut record.operation, cause.operation);
+        fill(&mut record.operation, &cause.operation);
         fill(&mut record.text, &cause.text);
         record
     }

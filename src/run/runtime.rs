@@ -1,7 +1,7 @@
 //! A runtime: a graph, the queues, the threads, and the calls that change the
 //! graph and then hand what has become runnable to the scheduler.
 
-use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use crate::sync::thread::Thread as StdThread;
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -14,6 +14,7 @@ use super::blocked::BlockedBodies;
 use super::config::{OnFailure, Settings};
 use super::gang::Gang;
 use super::home::{self, Home};
+use super::lowerings::Lowerings;
 use super::queues::Queues;
 use super::seat;
 use super::serial::SerialQueue;
@@ -78,6 +79,10 @@ pub(crate) struct Runtime {
     pub(crate) names: Mutex<HashSet<CString>>,
     pub(crate) watchdog: Mutex<Option<Thread>>,
     pub(crate) watchdog_bell: (Mutex<bool>, Condvar),
+    /// What carries operations out.
+    pub(crate) lowerings: Lowerings,
+    /// Rank of this process in the first world that was attached; -1 without one.
+    pub(crate) rank: AtomicI32,
     /// A NORN_SHARED runtime counts its opens in `home::SHARED`.
     pub(crate) shared: bool,
 }
@@ -137,6 +142,8 @@ impl Runtime {
             names: Mutex::new(HashSet::new()),
             watchdog: Mutex::new(None),
             watchdog_bell: (Mutex::new(false), Condvar::new()),
+            lowerings: Lowerings::default(),
+            rank: AtomicI32::new(-1),
             shared: settings.shared,
             settings,
         }
@@ -230,6 +237,7 @@ impl Runtime {
         if lane.schedules.is_multiple_of(64) {
             self.sample_from_here(runnable[0]);
         }
+        let mut for_workers = self.one_thread;
         if self.one_thread {
             // The list was walked from the last successor to the first.
             for node in runnable.drain(..).rev() {
@@ -239,15 +247,19 @@ impl Runtime {
             for node in runnable.drain(..) {
                 let entry = self.graph().nodes.get(node);
                 if entry.load_state() & flag::PARTICULAR != 0 {
-                    self.schedule_particular(slot, node);
+                    for_workers |= self.schedule_particular(slot, node);
                 } else {
                     self.queues.push(slot, entry.priority(), node);
+                    for_workers = true;
                 }
             }
         }
         lane.ripple.runnable = runnable;
         plant!("scheduled");
-        self.sleep.work_added();
+        // What lowerings were given needs nobody but the thread that makes passes.
+        if for_workers {
+            self.sleep.work_added();
+        }
     }
 
     /// Times how long a task that has just become runnable waits for its start; one task at a time.
@@ -278,9 +290,13 @@ impl Runtime {
         }
     }
 
-    /// A task with a place or with a wish for several workers.
+    /// A task with a place or with a wish for several workers, or an operation. Returns whether it is for a worker.
     #[cold]
-    pub(crate) fn schedule_particular(&self, slot: Option<usize>, node: u32) {
+    pub(crate) fn schedule_particular(&self, slot: Option<usize>, node: u32) -> bool {
+        if let Some(operation) = self.graph().operation_of(self.graph().nodes.get(node)) {
+            self.hand_over(node, operation);
+            return false;
+        }
         let place = self.place_of(node);
         match place.kind {
             NORN_PLACE_OPENER => {
@@ -307,6 +323,7 @@ impl Runtime {
                 self.queues.push(slot, priority, node);
             }
         }
+        true
     }
 
     /// Applies the failure policy to new first causes.
@@ -331,6 +348,7 @@ impl Runtime {
                         .hooks
                         .log
                         .error(format_args!("{text}; aborting, as on_failure asks"));
+                    self.abort_lowerings();
                     std::process::abort();
                 }
             }

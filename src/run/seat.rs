@@ -5,6 +5,7 @@
 //! until the thread ends.
 
 use core::cell::{Cell, RefCell};
+use core::ffi::c_void;
 
 use super::home::home_of;
 use super::runtime::Runtime;
@@ -24,6 +25,8 @@ pub(crate) struct Body {
     pub(crate) failure_text: RefCell<Option<Box<str>>>,
     /// Workers that are lent to the body.
     pub(crate) lent: usize,
+    /// The stream of an `enqueue` body, else NULL.
+    pub(crate) stream: Cell<*mut c_void>,
     /// The body around this one (a submit that helps outside tasks, a callback).
     outer: *const Body,
 }
@@ -135,7 +138,22 @@ pub(crate) fn outside_bodies(call: impl FnOnce()) {
     call();
 }
 
-/// Whether this thread is inside such a callback.
+/// Runs a body that must not wait.
+pub(crate) fn without_waits<R>(call: impl FnOnce() -> R) -> R {
+    let _callback = OuterCallback(IN_CALLBACK.replace(true));
+    call()
+}
+
+/// The stream of the `enqueue` body that this thread runs for `runtime`, NULL if it runs none.
+pub(crate) fn stream_in(runtime: &Runtime) -> *mut c_void {
+    // SAFETY: BODY points to a `Body` on this thread's stack for as long as it runs.
+    match unsafe { BODY.get().as_ref() } {
+        Some(body) if core::ptr::eq(body.runtime, runtime) => body.stream.get(),
+        _ => core::ptr::null_mut(),
+    }
+}
+
+/// Whether this thread is inside a callback or body that must not wait.
 pub(crate) fn in_callback() -> bool {
     IN_CALLBACK.get()
 }
@@ -167,6 +185,7 @@ pub(crate) fn as_body<R>(
         node,
         failure_text: RefCell::new(None),
         lent,
+        stream: Cell::new(core::ptr::null_mut()),
         outer: BODY.get(),
     };
     let _outer = OuterBody(body.outer);

@@ -24,15 +24,24 @@ impl Runtime {
     /// Whether what is left can never go on: the runtime is sealed, nothing runs, nothing can run.
     pub(crate) fn is_stuck(&self) -> bool {
         let graph = self.graph();
-        graph.sealed.load(Ordering::SeqCst)
-            && !graph.closing.load(Ordering::SeqCst)
-            && self.stays(&|| self.rests())
+        if !graph.sealed.load(Ordering::SeqCst) || graph.closing.load(Ordering::SeqCst) {
+            return false;
+        }
+        if self.has_operations_under_way() {
+            // Whether another rank still sends what is waited for, its lowering finds out.
+            if self.is_quiescent() && !self.is_somebody_inside() {
+                self.rest();
+            }
+            return false;
+        }
+        self.stays(&|| self.rests())
     }
 
     /// Nothing goes on, and nobody is known who would change that.
     pub(crate) fn rests(&self) -> bool {
         self.is_quiescent()
             && !self.is_somebody_inside()
+            && !self.has_operations_under_way()
             && !self.blocked.any_limited()
             && !self.somebody_holds()
     }
@@ -159,6 +168,15 @@ impl Runtime {
                         graph.place_label(index)
                     ));
                 }
+                kind::TASK
+                    if state & flag::PARTICULAR != 0 && graph.operation_of(node).is_some() =>
+                {
+                    if let Some(operation) = graph.operation_of(node) {
+                        let arrived = node.pending.load(Ordering::Acquire) == 0;
+                        let list = if arrived { &mut roots } else { &mut waiting };
+                        list.push(format!("{}: {}", label(), operation.describe()));
+                    }
+                }
                 kind::TASK if state & flag::STARTED == 0 => waiting.push(label()),
                 _ => {}
             }
@@ -250,8 +268,9 @@ impl Runtime {
             }
             reported = true;
             self.settings.hooks.log.warn(format_args!(
-                "nothing has completed for {period:?} and nothing runs: {}",
-                self.blocked_summary()
+                "nothing has completed for {period:?} and nothing runs: {}{}",
+                self.blocked_summary(),
+                self.trouble_of_lowerings()
             ));
         }
     }
@@ -265,6 +284,8 @@ impl Runtime {
             state & kind::MASK == kind::TASK
                 && state & flag::STARTED != 0
                 && state & (flag::BLOCKED | flag::ENDED | flag::CANCELLED) == 0
+                // A message that is posted is what others have to do something about.
+                && graph.operation_of(node).is_none()
         })
     }
 }

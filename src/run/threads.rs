@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::blocked::Grant;
 use super::runtime::Runtime;
-use super::thread::{DefectTeller, ThreadSpec, spawn};
+use super::thread::{DefectTeller, Thread, ThreadSpec, spawn};
 use crate::error::Result;
 use crate::order::body::Begin;
 
@@ -99,6 +99,24 @@ impl Runtime {
         })?;
         self.threads.lock().push(thread);
         Ok(())
+    }
+
+    /// Starts a thread of a lowering's, which joins it in `Lowering::close`. It runs no bodies.
+    pub(crate) fn spawn_for_lowering(
+        &self,
+        name: String,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<Thread> {
+        let spec = ThreadSpec {
+            name,
+            stack_bytes: self.settings.stack_bytes.min(1 << 20),
+            cpus: Some(self.settings.cpus.clone()),
+            floating_point: self.floating_point,
+            thread_hook: None,
+            index: -1,
+            on_defect: Some(self.defect_teller()),
+        };
+        spawn(spec, body)
     }
 
     /// Frees the cancelled tasks that nobody has taken out of a queue: their nodes are still in use for that.

@@ -48,6 +48,89 @@ impl Runtime {
         waited
     }
 
+    /// Runs bodies and makes passes for a moment, as a caller that would find in the end that no wake-up was needed: an
+    /// answer from another rank comes in less time than it takes to arrange for one. Whether it is done.
+    pub(crate) fn poll_as_caller(
+        &self,
+        deadline: Option<Instant>,
+        done: &dyn Fn() -> bool,
+    ) -> bool {
+        if !self.callers_run || self.one_thread || self.caller_seat.lock().taken {
+            return false;
+        }
+        let spin = self.settings.spin;
+        let is_short = deadline.is_some_and(|deadline| deadline < Instant::now() + spin);
+        if is_short || !self.take_caller_seat() {
+            return false;
+        }
+        let _counted = CountedWait::new(self);
+        self.callers_inside.fetch_add(1, Ordering::SeqCst);
+        let saved = seat::sit(self, 0);
+        let mut duty = self.take_duty();
+        let mut rounds = 0u32;
+        // The clock is read only where nothing comes for a while.
+        let mut until = None;
+        let reached = loop {
+            if done() {
+                break true;
+            }
+            rounds += 1;
+            let is_over = rounds.is_multiple_of(32) && {
+                let now = Instant::now();
+                now >= *until.get_or_insert_with(|| now + spin)
+            };
+            if self.blocked.any_ready() || is_over {
+                break false;
+            }
+            let passed = match &mut duty {
+                Some(duty) => duty.pass(),
+                None => {
+                    duty = self.take_duty();
+                    false
+                }
+            };
+            if !passed && !self.queues.has_work_for(0) {
+                continue;
+            }
+            self.run_one(0);
+        };
+        drop(duty);
+        seat::restore(saved);
+        self.release_caller_seat();
+        self.callers_inside.fetch_sub(1, Ordering::SeqCst);
+        reached
+    }
+
+    /// As `poll_as_caller` where workers run the bodies: makes passes, if nobody does. Whether it is done.
+    pub(crate) fn poll_beside_workers(
+        &self,
+        deadline: Option<Instant>,
+        done: &dyn Fn() -> bool,
+    ) -> bool {
+        if self.callers_run || self.settings.caller_works {
+            return false;
+        }
+        let _counted = CountedWait::new(self);
+        let Some(mut duty) = self.take_duty() else {
+            return false;
+        };
+        loop {
+            if done() {
+                return true;
+            }
+            // Work that a worker must do, or that takes longer, is waited for as any other.
+            let opener_has_task = self.is_opener() && !self.queues.opener.is_empty();
+            if duty.pause().is_some()
+                || !duty.is_wanted()
+                || opener_has_task
+                || deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            {
+                return false;
+            }
+            duty.pass();
+        }
+    }
+
     /// Runs bodies in the callers' slot until done; None when the slot went to a blocked body.
     pub(crate) fn sit_as_caller(
         &self,
@@ -70,6 +153,7 @@ impl Runtime {
             }
             if self.run_one(0) {
                 bodies = bodies.wrapping_add(1);
+                self.pass_by_the_way();
                 continue;
             }
             bodies = 0;
@@ -121,6 +205,7 @@ impl Runtime {
         if seat::body_in(self) != 0 || seat::in_callback() {
             return;
         }
+        self.pass_by_the_way();
         if self.callers_run {
             let _counted = CountedWait::new(self);
             self.callers_inside.fetch_add(1, Ordering::SeqCst);
@@ -129,6 +214,8 @@ impl Runtime {
                 let resumed = self.blocked.any_ready() && self.blocked.resume_one(0);
                 if !resumed {
                     self.run_one(0);
+                    // In the slot, for what runs bodies.
+                    self.pass_by_the_way();
                 }
                 seat::restore(saved);
                 if !resumed {

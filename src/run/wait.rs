@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::blocked::Resumed;
+use super::lowerings::{Duty, Idler};
 use super::runtime::Runtime;
 use super::seat;
 use crate::abi::status::{
@@ -217,7 +218,7 @@ impl Runtime {
         if in_callback && timeout_ns != 0 {
             return Err(Error::new(
                 NORN_E_THREAD,
-                "a function given to norn_on_complete or norn_config.failure must not wait",
+                "a function given to norn_on_complete or norn_config.failure, and an enqueue body, must not wait",
             ));
         }
         if timeout_ns == 0 {
@@ -227,6 +228,11 @@ impl Runtime {
         }
         if body != 0 {
             return self.wait_in_body(body, tokens, timeout_ns, deadline, done);
+        }
+        if self.has_lowerings()
+            && (self.poll_as_caller(deadline, done) || self.poll_beside_workers(deadline, done))
+        {
+            return Ok(());
         }
         let waker = Waker::of_this_thread(0);
         self.observe(tokens, &waker);
@@ -414,6 +420,8 @@ impl Runtime {
             return self.wait_as_worker(deadline, goal);
         }
         let mut watching = Watching::new(self, is_opener);
+        let _idler = self.has_lowerings().then(|| Idler::new(self));
+        let mut duty = None;
         loop {
             if done() {
                 return Ok(());
@@ -432,11 +440,31 @@ impl Runtime {
                     Err(self.stuck_error())
                 };
             }
-            if !park_until(deadline) {
+            if duty.is_none() {
+                duty = self.take_duty();
+            }
+            if !park_on_duty(&mut duty, deadline) {
                 return if done() { Ok(()) } else { Err(timed_out()) };
             }
         }
     }
+}
+
+/// Whether to go on: makes one pass, after a pause where nothing has gone on for long, or parks where there is no duty.
+/// False when the deadline has passed.
+pub(crate) fn park_on_duty(duty: &mut Option<Duty<'_>>, deadline: Option<Instant>) -> bool {
+    // A duty that nobody needs is given back first: whoever needs it next offers it, to this thread too.
+    match duty.take_if(|duty| !duty.is_wanted()) {
+        Some(unwanted) => drop(unwanted),
+        None => {
+            if let Some(duty) = duty {
+                duty.rest(deadline);
+                duty.pass();
+                return deadline.is_none_or(|deadline| Instant::now() < deadline);
+            }
+        }
+    }
+    park_until(deadline)
 }
 
 /// Whether to go on: parks once, false when the deadline has passed.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::pace::{PATIENCE, SELDOM, doze};
 use super::runtime::Runtime;
 use super::seat;
-use super::wait::park_until;
+use super::wait::park_on_duty;
 use crate::abi::types::*;
 use crate::order::body::Begin;
 use crate::order::lane::{Lane, count};
@@ -41,6 +41,7 @@ impl Runtime {
             }
             if let Some(node) = self.next_task_of_worker(slot) {
                 self.run_task(slot, node, || false);
+                self.pass_by_the_way();
             } else if !self.search(slot, None, false, &|| false) {
                 continue;
             }
@@ -153,6 +154,7 @@ impl Runtime {
                 || done()
                 || (self.callers_run && self.caller_seat_wanted())
         };
+        let mut duty = self.take_duty();
         let mut rounds = 0u32;
         let found = loop {
             // Small tasks are left to gather, or each would cost its submitter more than it is worth.
@@ -166,7 +168,23 @@ impl Runtime {
             if reason(&worth_it) {
                 break true;
             }
+            if let Some(duty) = &mut duty
+                && duty.pass()
+            {
+                // Whoever gives the duty back offers it to another thread, which costs more than an operation: so it is
+                // kept while operations follow each other.
+                if self.has_task(slot) || !duty.is_wanted() {
+                    break true;
+                }
+                continue;
+            }
             rounds += 1;
+            if let Some(duty) = &duty {
+                if duty.pause().is_some() {
+                    break self.has_task(slot);
+                }
+                continue;
+            }
             if (crowded || hasty || rounds.is_multiple_of(16)) && Instant::now() >= until {
                 // A few that never become many are taken in the end.
                 break self.has_task(slot);
@@ -181,19 +199,18 @@ impl Runtime {
         };
         if !found {
             let mut told = false;
-            self.sleep.sleep(
-                slot,
-                || reason(&|| self.has_task(slot)),
-                || {
-                    // Once: this thread may be a watcher itself, and would wake itself for ever.
-                    if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
-                        self.wake_watchers();
-                    }
-                    !park_until(deadline) || done()
-                },
-            );
+            let on_duty = duty.is_some();
+            let look = || reason(&|| self.has_task(slot)) || (!on_duty && self.duty_is_free());
+            self.sleep.sleep(slot, look, || {
+                // Once: this thread may be a watcher itself, and would wake itself for ever.
+                if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
+                    self.wake_watchers();
+                }
+                !park_on_duty(&mut duty, deadline) || done()
+            });
         }
         self.sleep.end_search(|| self.queues.has_shared_work());
+        drop(duty);
         lane.takes_few.set(true);
         lane.left_search.set(Some(Instant::now()));
         true
@@ -209,6 +226,12 @@ impl Runtime {
         let graph = self.graph();
         let entry = graph.nodes.get(node);
         let state = entry.load_state();
+        if state & flag::PARTICULAR != 0
+            && let Some(operation) = graph.operation_of(entry)
+        {
+            // Its turn has come in a one-thread mode.
+            return self.hand_over(node, operation);
+        }
         let others = if state & flag::PARTICULAR != 0 {
             self.extra_workers(node)
         } else {

@@ -8,7 +8,8 @@
    a main. One that includes norn_dl.h is not linked with the library. C++ is C++17 unless the fence says "c++20".
 2. One with a main is run in the modes async, sync and shuffle, or in those that its fence names
    ("```c sync shuffle:3"), and must end with 0; one that includes norn_dl.h also in the mode absent, without a library.
-   Where an ```output block follows, that is what it must print.
+   Where an ```output block follows, that is what it must print. A fence that says "mpi" is compiled with the MPI compiler and
+   run on two ranks, where there is one.
    "exit=N" in the fence expects another exit status. A ```fortran block with a "program" is treated the same, where
    there is a Fortran compiler.
 3. The table of variables in README.md equals the table in src/run/environment.rs.
@@ -42,7 +43,8 @@ VARIABLES_HEADING = "Environment variables"
 # Names that the build defines, or that are spoken of as missing.
 OTHER_NAMES = {"NORN_BUILD_SHARED", "NORN_BUILD_STATIC", "NORN_BUILD_EXAMPLES", "NORN_BUILD_TESTS",
                "NORN_INSTALL", "NORN_SOVERSION", "NORN_0", "norn_static", "NORN_EXAMPLES_CHOLESKY",
-               "norn_DIR", "norn_Fortran_FOUND", "norn_fortran", "norn_runtime",
+               "norn_DIR", "norn_Fortran_FOUND", "norn_fortran", "norn_runtime", "norn_mpi_openmpi", "norn_mpi_mpich",
+               "norn_mpi_abi", "NORN_MPICC",
                "norn_development", "norn_licences",
                "norn_add_fortran"}
 
@@ -121,6 +123,7 @@ class Runner:
         _, self.dl_flags, _ = compile_flags(prefix, "norn-dl")
         self.prefix, self.compilers, self.folder = prefix, compilers, folder
         self.fortran = shutil.which(fortran)
+        self.mpi_compiler, self.mpi_launcher = shutil.which("mpicc"), shutil.which("mpirun")
         self.module = None
 
     def build_fortran(self, at, text, name):
@@ -153,6 +156,8 @@ class Runner:
 
     def environment(self, mode):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("NORN_")}
+        # Open MPI's mpirun otherwise refuses to run as root, or more ranks than cores.
+        kept.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1")
         if mode == "absent":
             kept.pop("LD_LIBRARY_PATH", None)
             return kept
@@ -167,7 +172,7 @@ class Runner:
         has_main = re.search(r"^int main\(", text, re.M) is not None
         program = self.folder / name
         flags = self.dl_flags if "<norn_dl.h>" in text else self.flags
-        for compiler in self.compilers:
+        for compiler in [self.mpi_compiler] if "<mpi.h>" in text else self.compilers:
             if standard != "gnu11":
                 compiler = {"gcc": "g++", "clang": "clang++"}.get(compiler, compiler)
             command = [compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", str(source)]
@@ -179,9 +184,9 @@ class Runner:
                 return None
         return program if has_main else None
 
-    def run(self, at, program, mode, expected_exit, expected_output):
+    def run(self, at, program, mode, expected_exit, expected_output, launcher=()):
         try:
-            done = subprocess.run([str(program)], capture_output=True, text=True, timeout=SECONDS,
+            done = subprocess.run([*launcher, str(program)], capture_output=True, text=True, timeout=SECONDS,
                                   env=self.environment(mode), stdin=subprocess.DEVNULL, cwd=self.folder)
         except subprocess.TimeoutExpired:
             check(False, f"{at}: still runs after {SECONDS} s (NORN_MODE={mode})")
@@ -212,6 +217,12 @@ def check_programs(pages, runner, only):
             if only and only != name:
                 continue
             at = where(page, line)
+            launcher = ()
+            if "mpi" in words:
+                if not (runner.mpi_compiler and runner.mpi_launcher):
+                    print(f"{at}: left out, there is no mpicc and mpirun")
+                    continue
+                launcher = (runner.mpi_launcher, "-n", "2")
             program = (runner.build_fortran(at, text, name) if fortran
                        else runner.build(at, text, name, standard))
             if program is None:
@@ -221,9 +232,9 @@ def check_programs(pages, runner, only):
             following = next((block for block in blocks[position + 1:] if block[0][:1] not in others), None)
             output = following[2] if following and following[0][:1] == ["output"] else None
             status = next((int(word[5:]) for word in words if word.startswith("exit=")), 0)
-            modes = [word for word in words[1:] if word not in ("complete", "c++20") and not word.startswith("exit=")]
+            modes = [word for word in words[1:] if word not in ("complete", "c++20", "mpi") and not word.startswith("exit=")]
             for mode in modes or MODES + ["absent"] * ("<norn_dl.h>" in text):
-                runner.run(at, program, mode, status, output)
+                runner.run(at, program, mode, status, output, launcher)
 
 
 def variables_of_source():
@@ -339,7 +350,8 @@ def check_links(pages):
 def check_names(pages, prefix):
     header = next(iter(sorted(prefix.glob("**/norn.h"))), ROOT / "include/norn.h").read_text(encoding="utf-8")
     dl_header = (ROOT / "include/norn_dl.h").read_text(encoding="utf-8")
-    known = set(re.findall(r"\b(?:norn|NORN)_\w+", header + dl_header)) | {row[0] for row in variables_of_source()}
+    cuda_header = (ROOT / "include/norn_cuda.h").read_text(encoding="utf-8")
+    known = set(re.findall(r"\b(?:norn|NORN)_\w+", header + dl_header + cuda_header)) | {row[0] for row in variables_of_source()}
     known |= installation_names() | OTHER_NAMES
     for source in sorted((ROOT / "bindings/fortran").glob("*.f90")):
         known |= set(re.findall(r"\b(?:norn|NORN)_\w+", source.read_text(encoding="utf-8")))

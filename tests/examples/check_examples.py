@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the programs of examples-c and checks what they print, answer and refuse.
 
-    check_examples.py --programs DIR [--library FILE] CASE...      (all cases, if none is named)
+    check_examples.py --programs DIR [--library FILE] [--mpirun FILE] CASE...      (all cases, if none is named)
 
-Needs nothing but Python 3.9 or later. Exit status: 0 good, 1 bad, 77 skipped. The case `real` reads well1850.mtx and
+Needs nothing but Python 3.9 or later. Exit status: 0 good, 1 bad, 77 skipped. The cases `real` and `ranks-real` read well1850.mtx and
 well1850_rhs1.mtx from the folder in NORN_TEST_DATA, or from ../shared/data beside the source tree.
 """
 
@@ -32,9 +32,10 @@ class Skip(Exception):
 class Bench:
     """Runs programs in a scratch folder, where the test inputs are."""
 
-    def __init__(self, programs, library, folder):
+    def __init__(self, programs, library, mpirun, folder):
         self.programs = os.path.abspath(programs)
         self.library = library
+        self.mpirun = mpirun
         self.folder = folder
 
     def run(self, program, *arguments, **more):
@@ -60,6 +61,37 @@ class Bench:
         if result.stdout:
             raise Failure(f"{result.args}: failed, yet wrote {result.stdout.decode(errors='replace')!r}")
         return text[:-1]
+
+    def ranks(self, count, program, *arguments, **environment):
+        """Runs it on so many ranks; gives exit status, standard output, and what norn and the program said on standard
+        error. Launchers and MPIs say things of their own there."""
+        if not self.mpirun:
+            raise Skip("--mpirun is not given: the examples were built without MPI")
+        command = [self.mpirun, "-n", str(count), os.path.join(self.programs, program), *map(str, arguments)]
+        with subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE,
+                              env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment}) as process:
+            try:
+                out, err = process.communicate(timeout=120)
+            except subprocess.TimeoutExpired:
+                process.terminate()  # the launcher ends its ranks; killed, it would leave them
+                raise
+        said = [line for line in err.decode(errors="replace").splitlines()
+                if re.search(r"\bnorn\b|^cholesky: |^heat2d: ", line)]
+        return process.returncode, out.decode(errors="replace"), said
+
+    def good_ranks(self, count, program, *arguments, **environment):
+        status, out, said = self.ranks(count, program, *arguments, **environment)
+        if status != 0 or said:
+            raise Failure(f"{program} {arguments} on {count} ranks, {environment}: exit {status}, said {said}:\n{out}")
+        return out
+
+    def bad_ranks(self, count, program, *arguments, **environment):
+        """Must end everywhere, with one line; gives it."""
+        status, out, said = self.ranks(count, program, *arguments, **environment)
+        if status == 0 or len(said) != 1 or re.search("^matrix  | steps in ", out, re.MULTILINE):
+            raise Failure(f"{program} {arguments} on {count} ranks: exit {status}, said {said}:\n{out}")
+        return said[0]
 
     def write(self, name, text):
         with open(os.path.join(self.folder, name), "wb") as file:
@@ -191,7 +223,8 @@ def check_backwards(bench):
 
 def check_options(bench):
     text = bench.good("cholesky", "--help")
-    for option in ("--matrix", "--rhs", "--tile", "--workers", "--size", "--repeat", "--output", "--check", "--help"):
+    for option in ("--matrix", "--rhs", "--tile", "--workers", "--size", "--repeat", "--output", "--mpi", "--device", "--alone", "--check",
+                   "--help"):
         if option not in text:
             raise Failure(f"--help does not mention {option}")
     refused = [["--tile", "0"], ["--tile", "12x"], ["--tile", ""], ["--tile", "99999999999999999999"], ["--tile"],
@@ -218,6 +251,18 @@ def check_builtin(bench):
     # 4 x 4 tiles: 4 potrf, 6 trsm, 6 syrk, 4 gemm; 4 + 6 to substitute, forward and backward.
     if " 40 tasks," not in bench.good("cholesky", "--size", 128, "--tile", 32):
         raise Failure("a matrix of 4 x 4 tiles does not take 40 tasks")
+
+
+def check_device(bench):
+    """On whatever device there is; without one, or without its libraries, it says so and the host does all."""
+    for arguments in (["--size", 300, "--tile", 64], ["--size", 300, "--tile", 64, "--workers", 0], ["--size", 1]):
+        text = bench.good("cholesky", "--device", "--check", "--repeat", 2, *arguments)
+        assert_equal(known_difference(text), 0.0, f"error with {arguments}")
+        if "\ndevice      " not in text:
+            raise Failure(f"the report says nothing of the device: {text}")
+    text = bench.good("cholesky", "--device", "--alone", "--check", "--size", 200)
+    if "sequence" in text or "answers" in text:
+        raise Failure("--alone runs the plain loop all the same")
 
 
 def check_formats(bench):
@@ -369,6 +414,114 @@ def check_not_definite(bench):
         raise Failure("an infinite answer is not refused")
 
 
+def rank_table(text):
+    """The rows of the table of who did what, as numbers, without the place of a rank."""
+    rows = [re.sub(r"\(.*\)", "", line).split() for line in text.splitlines() if re.match(r" +\d+ +\(", line)]
+    return [[float(value) for value in row] for row in rows]
+
+
+def check_ranks(bench):
+    """The built-in matrix: exact, and each rank's tiles of the factor as the loop makes them."""
+    for count in (1, 2, 3, 4):
+        for arguments in (["--size", 130, "--tile", 16], ["--size", 257, "--tile", 64, "--workers", count % 3],
+                          ["--size", 9, "--tile", 10 - count]):
+            text = bench.good_ranks(count, "cholesky", "--check", "--repeat", 2, *arguments)
+            assert_equal(known_difference(text), 0.0, f"error with {arguments} on {count} ranks")
+            assert_equal(text.count("equal in every bit"), 2, f"factor and answer on {count} ranks")
+            assert_equal([int(row[0]) for row in rank_table(text)], list(range(count)), "ranks that did something")
+    # 4 x 4 tiles on 2 x 2 ranks: 10 tiles of the factor, 40 tasks, and no rank without messages.
+    table = rank_table(bench.good_ranks(4, "cholesky", "--size", 128, "--tile", 32))
+    assert_equal((sum(row[1] for row in table), sum(row[2] for row in table)), (10, 40), "tiles and tasks of 4 x 4 tiles")
+    if not all(row[4] > 0 and row[5] > 0 for row in table):
+        raise Failure(f"a rank sent nothing: {table}")
+    table = rank_table(bench.good_ranks(1, "cholesky", "--size", 128, "--tile", 32))
+    assert_equal(table[0][4:6], [0, 0], "messages of a rank that is alone")
+
+
+def check_ranks_tags(bench):
+    """Fewer keys than tiles, and both ends of each message compared."""
+    for environment in ({"NORN_TAG_LIMIT": "1"}, {"NORN_TAG_LIMIT": "7"}, {"NORN_MPI_VERIFY": "1"}):
+        for rows, cols in ((96, 96), (150, 70)):
+            generator = random.Random(rows)
+            matrix = random_definite(generator, rows) if rows == cols else random_matrix(generator, rows, cols)
+            bench.write("a.mtx", coordinate(matrix, symmetric=rows == cols))
+            text = bench.good_ranks(4, "cholesky", "--matrix", "a.mtx", "--tile", 9, "--check", "--repeat", 1, **environment)
+            assert_equal(text.count("equal in every bit"), 2, f"factor and answer with {environment}")
+
+
+def check_ranks_modes(bench):
+    for mode in ("sync", "shuffle:5", "default-stream"):
+        text = bench.good_ranks(3, "cholesky", "--size", 130, "--tile", 16, "--check", NORN_MODE=mode)
+        assert_equal(text.count("equal in every bit"), 2, f"factor and answer in mode {mode}")
+
+
+def check_ranks_not_definite(bench):
+    """A failure on one rank ends all of them, with one line."""
+    for count, grid in ((1, (1, 1)), (2, (1, 2)), (3, (1, 3)), (4, (2, 2))):
+        for bad in (0, 7, 11) if count == 4 else (7,):
+            matrix = [[(-1 if i == bad else 1) if i == j else 0 for j in range(12)] for i in range(12)]
+            bench.write("a.mtx", coordinate(matrix, symmetric=True))
+            message = bench.bad_ranks(count, "cholesky", "--matrix", "a.mtx", "--tile", 5)
+            tile = bad // 5
+            owner = tile % grid[0] * grid[1] + tile % grid[1]
+            for piece in ("cholesky: a.mtx: ", f"potrf failed on rank {owner}: ",
+                          f"tile ({tile + 1}, {tile + 1}) is not positive definite", f"row {bad + 1} "):
+                if piece not in message:
+                    raise Failure(f"bad pivot {bad + 1} on {count} ranks: no {piece!r} in {message!r}")
+    # A bad pivot that only the updates from other ranks make, and a matrix of dependent columns.
+    bench.write("a.mtx", array([[1, 2], [2, 1]]))
+    bench.write("b.mtx", array([[1, 1], [2, 2], [3, 3]]))
+    for name in ("a.mtx", "b.mtx"):
+        if "is not positive definite" not in bench.bad_ranks(4, "cholesky", "--matrix", name, "--tile", 1):
+            raise Failure(name)
+
+
+def check_ranks_refused(bench):
+    for arguments, piece in ((["--bogus", 1], "'--bogus'"), (["--tile", 0], "--tile"),
+                             (["--matrix", "no.mtx"], "no.mtx: cannot open"),
+                             (["--size", 2000, "--tile", 1], "larger tiles"), (["--workers", -1], "--workers"),
+                             (["--size", 1 << 20], "too large")):
+        message = bench.bad_ranks(3, "cholesky", *arguments)
+        if piece not in message:
+            raise Failure(f"{arguments}: {message!r}")
+    if "NORN_MODE" not in bench.bad_ranks(2, "cholesky", "--size", 9, NORN_MODE="bogus"):
+        raise Failure("a runtime that cannot be opened is not refused")
+    if "--mpi" not in bench.good_ranks(2, "cholesky", "--help"):
+        raise Failure("--help on two ranks")
+
+
+def check_ranks_absent(bench):
+    """A build without MPI does not let every rank do the whole work."""
+    for arguments, environment in ((["--mpi"], {}), ([], {"OMPI_COMM_WORLD_SIZE": "2"}), ([], {"PMI_RANK": "0"})):
+        result = bench.run("cholesky", *arguments, env={**os.environ, **environment})
+        if result.returncode != 2 or b"without MPI" not in result.stderr or result.stdout:
+            raise Failure(f"{arguments} {environment}: {result}")
+
+
+def check_heat2d(bench):
+    for count, arguments in ((1, []), (2, ["--n", 50, "--bands", 1]), (3, ["--n", 31, "--bands", 40, "--workers", 0]),
+                             (4, ["--n", 4, "--steps", 50]), (4, ["--n", 64, "--workers", 2, "--steps", 101])):
+        text = bench.good_ranks(count, "heat2d", "--steps", 100, *arguments)
+        if f" {count} ranks" not in text or "every bit as on one rank" not in text or "NOT" in text:
+            raise Failure(f"{arguments} on {count} ranks: {text}")
+    for arguments, piece in ((["--n", 2], "less than 3 ranks"), (["--n", "x"], "--n"), (["--steps"], "--steps")):
+        if piece not in bench.bad_ranks(3, "heat2d", *arguments):
+            raise Failure(f"{arguments} is not refused")
+
+
+def check_ranks_real(bench):
+    matrix, rhs = real_problem()
+    bench.good("cholesky", "--matrix", matrix, "--rhs", rhs, "--tile", 96, "--output", "alone.mtx")
+    alone = bench.read_vector("alone.mtx")
+    for count in (1, 2, 3, 4):
+        text = bench.good_ranks(count, "cholesky", "--matrix", matrix, "--rhs", rhs, "--tile", 96, "--check",
+                                "--repeat", 1, "--output", "x.mtx")
+        if "1850 x 712, least squares" not in text or not dgels_difference(text) <= 1e-9:
+            raise Failure(text)
+        assert_equal(text.count("equal in every bit"), 2, f"factor and answer on {count} ranks")
+        assert_equal(bench.read_vector("x.mtx"), alone, f"answer on {count} ranks, and without MPI")
+
+
 def check_terminal(bench):
     """The progress line, which only a terminal gets; one worker, so that the run takes its time."""
     mine, theirs = pty.openpty()
@@ -388,11 +541,16 @@ def check_terminal(bench):
         raise Failure(f"no progress line, or it is not wiped out: {shown!r}")
 
 
-def check_real(bench):
+def real_problem():
     folder = os.environ.get("NORN_TEST_DATA", os.path.join(os.path.dirname(SOURCE_TREE), "shared", "data"))
     matrix, rhs = (os.path.join(os.path.abspath(folder), name) for name in ("well1850.mtx", "well1850_rhs1.mtx"))
     if not os.path.exists(matrix) or not os.path.exists(rhs):
         raise Skip(f"{matrix} or its right-hand side is not there; set NORN_TEST_DATA")
+    return matrix, rhs
+
+
+def check_real(bench):
+    matrix, rhs = real_problem()
     for arguments in ([], ["--tile", 96], ["--tile", 33, "--workers", 3], ["--tile", 712, "--workers", 1]):
         text = bench.good("cholesky", "--matrix", matrix, "--rhs", rhs, "--check", *arguments)
         if "1850 x 712, least squares" not in text or not dgels_difference(text) <= 1e-9:
@@ -413,10 +571,10 @@ CASES = {name.removeprefix("check_").replace("_", "-"): function
          for name, function in list(globals().items()) if name.startswith("check_")}
 
 
-def run_case(name, programs, library):
+def run_case(name, programs, library, mpirun):
     with tempfile.TemporaryDirectory(prefix="norn-examples-") as folder:
         try:
-            CASES[name](Bench(programs, library, folder))
+            CASES[name](Bench(programs, library, mpirun, folder))
         except Skip as reason:
             print(f"{name}: SKIPPED: {reason}")
             return SKIPPED
@@ -431,12 +589,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", required=True, help="folder of the built examples")
     parser.add_argument("--library", help="libnorn.so, for the example that loads it")
+    parser.add_argument("--mpirun", help="starts ranks: the one in the build folder of the examples")
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     arguments = parser.parse_args()
     unknown = set(arguments.cases) - set(CASES)
     if unknown:
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
-    results = [run_case(name, arguments.programs, arguments.library) for name in arguments.cases or CASES]
+    results = [run_case(name, arguments.programs, arguments.library, arguments.mpirun) for name in arguments.cases or CASES]
     return 1 if 1 in results else SKIPPED if SKIPPED in results else 0
 
 

@@ -118,6 +118,67 @@ int main(void) {
     AT(norn_config, task_event, 136);
     AT(norn_config, task_event_arg, 144);
 
+    FIXED(norn_slice, 88);
+    AT(norn_slice, data, 0);
+    AT(norn_slice, ptr, 8);
+    AT(norn_slice, place, 16);
+    AT(norn_slice, type, 24);
+    AT(norn_slice, flags, 32);
+    AT(norn_slice, reserved, 36);
+    AT(norn_slice, offset, 40);
+    AT(norn_slice, count, 48);
+    AT(norn_slice, blocks, 56);
+    AT(norn_slice, stride, 64);
+    AT(norn_slice, planes, 72);
+    AT(norn_slice, plane_stride, 80);
+
+    FIXED(norn_module, 8);
+    AT(norn_module, id, 0);
+
+    FIXED(norn_kernel, 8);
+    AT(norn_kernel, id, 0);
+
+    FIXED(norn_argument, 40);
+    AT(norn_argument, kind, 0);
+    AT(norn_argument, mode, 4);
+    AT(norn_argument, bytes, 8);
+    AT(norn_argument, value, 16);
+    AT(norn_argument, data, 24);
+    AT(norn_argument, offset, 32);
+
+    GROWING(norn_device_config, 40);
+    AT(norn_device_config, struct_size, 0);
+    AT(norn_device_config, select, 8);
+    AT(norn_device_config, ordinal, 12);
+    AT(norn_device_config, uuid, 16);
+    AT(norn_device_config, max_bytes, 24);
+    AT(norn_device_config, streams, 32);
+    AT(norn_device_config, flags, 36);
+
+    GROWING(norn_device_info, 240);
+    AT(norn_device_info, struct_size, 0);
+    AT(norn_device_info, ordinal, 8);
+    AT(norn_device_info, streams, 12);
+    AT(norn_device_info, capability, 16);
+    AT(norn_device_info, failed, 20);
+    AT(norn_device_info, total_bytes, 24);
+    AT(norn_device_info, used_bytes, 32);
+    AT(norn_device_info, pinned_bytes, 40);
+    AT(norn_device_info, issued, 48);
+    AT(norn_device_info, waits, 56);
+    AT(norn_device_info, name, 64);
+    AT(norn_device_info, uuid, 192);
+
+    GROWING(norn_launch_desc, 64);
+    AT(norn_launch_desc, struct_size, 0);
+    AT(norn_launch_desc, kernel, 8);
+    AT(norn_launch_desc, grid, 16);
+    AT(norn_launch_desc, block, 28);
+    AT(norn_launch_desc, shared_bytes, 40);
+    AT(norn_launch_desc, flags, 44);
+    AT(norn_launch_desc, arguments, 48);
+    AT(norn_launch_desc, argument_count, 56);
+
     GROWING(norn_runtime_stats, 144);
     AT(norn_runtime_stats, struct_size, 0);
     AT(norn_runtime_stats, submitted, 8);

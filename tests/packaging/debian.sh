@@ -22,14 +22,22 @@ debian_built() {
     [ -f "$development" ]
 }
 debian_split() { # nothing in both, nothing lost, and only what runs in the first
-    mkdir -p debian/r debian/d
+    local plug_in
+    mkdir -p debian/r debian/d debian/m
     dpkg-deb -x n5/libnorn0_*.deb debian/r
     dpkg-deb -x n5/libnorn-dev_*.deb debian/d
+    for plug_in in n5/libnorn0-*_*.deb; do
+        [ -e "$plug_in" ] || continue
+        dpkg-deb -f "$plug_in" Depends | grep -F "libnorn0 (= $version-1)"
+        dpkg-deb -f "$plug_in" Depends | no -iE 'mpi|mpich'
+        dpkg-deb -x "$plug_in" debian/m
+    done
+    files_in debian/m | no -vE '/libnorn_mpi_[a-z]+\.so$|/doc/libnorn0-[a-z]+/copyright$'
     files_in debian/r | no -vE '/libnorn\.so\.0[.0-9]*$|/doc/libnorn0/copyright$'
     files_in debian/d | grep -E '/libnorn\.so$'
     [ -z "$(comm -12 <(files_in debian/r) <(files_in debian/d))" ]
-    diff <(sort <(files_in debian/r) <(files_in debian/d) | grep -v /copyright) <(files_in debian/whole | grep -v /doc/norn/)
-    find debian/r debian/d -mindepth 1 -type d ! -perm 755 | no .
+    diff <(sort <(files_in debian/r) <(files_in debian/d) <(files_in debian/m) | grep -v /copyright) <(files_in debian/whole | grep -v /doc/norn/)
+    find debian/r debian/d debian/m -mindepth 1 -type d ! -perm 755 | no .
 }
 debian_fields() {
     dpkg-deb -f n5/libnorn0_*.deb Depends | grep -E '^libc6 \(>= 2\.[0-9]+\), libgcc-s1 '

@@ -58,7 +58,7 @@ dynamic() { readelf -dW "$library"; }
 header_compiles() { # compiler standard, then flags
     local compiler=$1 standard=$2 source
     shift 2
-    for source in header_first header_last; do
+    for source in header_first header_last header_cuda; do
         # shellcheck disable=SC2086 # a list of flags
         "$compiler" -std="$standard" $strict "$@" -fsyntax-only -I "$prefix/include" "$here/$source.c"
     done
@@ -78,7 +78,7 @@ dl_header_links() { # compiler standard, then flags: without libnorn, at two lev
 }
 headers_installed() {
     local header
-    for header in norn.h norn_dl.h; do cmp "$top/include/$header" "$prefix/include/$header"; done
+    for header in norn.h norn_dl.h norn_cuda.h norn_mpi.h; do cmp "$top/include/$header" "$prefix/include/$header"; done
 }
 
 check "header: include/norn.h is what src/abi says" "$top/tools/header.sh" --check

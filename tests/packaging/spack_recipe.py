@@ -24,11 +24,29 @@ def directive(name, *required, optional=()):
     return record
 
 
+class Spec:
+    """A concrete spec: its variants, and the MPI it depends on."""
+
+    def __init__(self, variants):
+        self.variants = variants
+
+    def satisfies(self, text):
+        return self.variants[text[1:]] == (text[0] == "+")
+
+    def __getitem__(self, name):
+        assert name == "mpi" and self.variants["mpi"], name
+        return types.SimpleNamespace(mpicc="/mpi/bin/mpicc")
+
+
 class CMakePackage:
     stage = types.SimpleNamespace(path="/stage")
 
     def __init__(self, variants):
         self.variants = variants
+        self.spec = Spec(variants)
+
+    def define(self, option, value):
+        return f"-D{option}:STRING={value}"
 
     def define_from_variant(self, option, variant):
         return f"-D{option}:BOOL={'ON' if self.variants[variant] else 'OFF'}"
@@ -57,6 +75,8 @@ def main():
     oldest_rust = re.search(r'^rust-version = "(.*)"$', cargo, re.M).group(1)
     oldest_cmake = re.search(r"^cmake_minimum_required\(VERSION (.*)\)$", cmake, re.M).group(1)
     options = set(re.findall(r"^option\((NORN_\w+) ", cmake, re.M))
+    plug_ins = (TOP / "cmake/NornMpi.cmake").read_text(encoding="utf-8")
+    options |= set(re.findall(r"^set\((NORN_\w+) .* CACHE STRING$", plug_ins, re.M))
     for wanted in (("version", version), ("depends_on", f"rust@{oldest_rust}:"), ("depends_on", f"cmake@{oldest_cmake}:"),
                    ("license", re.search(r'^license = "(.*)"$', cargo, re.M).group(1)), ("conflicts", "~shared~static")):
         assert wanted in said, f"{RECIPE.name}: {wanted} is not said; it says {said}"
@@ -65,7 +85,7 @@ def main():
     variants = [name for what, name in said if what == "variant"]
     for value in (True, False):
         arguments = recipe(dict.fromkeys(variants, value)).cmake_args()
-        used = {re.match(r"-D(\w+):BOOL=(?:ON|OFF)$", argument).group(1) for argument in arguments}
+        used = {re.match(r"-D(\w+):(?:BOOL=(?:ON|OFF)|STRING=(?:/mpi/bin/mpicc|OFF))$", argument).group(1) for argument in arguments}
         assert used <= options, f"no options of CMakeLists.txt: {used - options}"
         assert len(used) == len(variants), f"{variants} against {used}"
     environment = {}

@@ -242,6 +242,41 @@ static norn_status call_norn_group_open(void) {
     norn_token done;
     return norn_group_open(rt, "g", (norn_group){0}, &group, &done);
 }
+static norn_status call_norn_device_open(void) {
+    norn_place place;
+    return norn_device_open(rt, NULL, &place);
+}
+static norn_status call_norn_device_get(void) {
+    norn_device_info info = NORN_DEVICE_INFO_INIT;
+    return norn_device_get(rt, norn_place_of(NORN_PLACE_DEVICE, 0), &info);
+}
+static norn_status call_norn_copy(void) {
+    norn_slice from = norn_slice_at(memory, NORN_BYTE, 8), to = norn_slice_at(memory + 8, NORN_BYTE, 8);
+    return norn_copy(rt, &from, &to, NULL, NULL);
+}
+static norn_status call_norn_fill(void) {
+    norn_slice to = norn_slice_at(memory, NORN_BYTE, 8);
+    return norn_fill(rt, &to, "x", NULL, NULL);
+}
+static norn_status call_norn_stream_record(void) {
+    norn_token token;
+    return norn_stream_record(rt, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, &token);
+}
+static norn_status call_norn_stream_wait(void) {
+    return norn_stream_wait(rt, (norn_token){0}, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, FOREVER);
+}
+static norn_status call_norn_module_load(void) {
+    norn_module module;
+    return norn_module_load(rt, norn_place_of(NORN_PLACE_DEVICE, 0), "x", 1, NULL, &module);
+}
+static norn_status call_norn_kernel_get(void) {
+    norn_kernel kernel;
+    return norn_kernel_get(rt, (norn_module){0}, "k", &kernel);
+}
+static norn_status call_norn_launch(void) {
+    norn_launch_desc launch = NORN_LAUNCH_INIT;
+    return norn_launch(rt, &launch, NULL, NULL);
+}
 static norn_status call_norn_group_close(void) { return norn_group_close(rt, it.group); }
 static norn_status call_norn_version(void) { return norn_version(NULL, NULL, NULL); }
 static norn_status call_norn_status_name(void) {
@@ -269,6 +304,59 @@ static norn_status call_norn_dump(void) { return norn_dump(rt, NORN_DUMP_TEXT, w
 static norn_status call_norn_intern(void) {
     const char *name;
     return norn_intern(rt, "name", &name);
+}
+static norn_status call_norn_mpi_register(void) { return norn_mpi_register(NULL); }
+static norn_status call_norn_world_attach_f(void) {
+    norn_world *world;
+    return norn_world_attach_f(rt, 0, NULL, &world);
+}
+static norn_status call_norn_world_get(void) {
+    norn_world_info info = NORN_WORLD_INFO_INIT;
+    return norn_world_get(NULL, &info);
+}
+static norn_status call_norn_world_flush(void) { return norn_world_flush(NULL, 0); }
+static norn_status call_norn_world_fail(void) { return norn_world_fail(NULL, 1, "text"); }
+static norn_status call_norn_world_detach(void) { return norn_world_detach(NULL, 0); }
+static norn_status call_norn_world_lane(void) {
+    norn_world *lane;
+    return norn_world_lane(NULL, &lane);
+}
+static norn_status call_norn_send(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_send(NULL, &slice, 0, 0, NULL, NULL);
+}
+static norn_status call_norn_recv(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_recv(NULL, &slice, 0, 0, NULL, NULL);
+}
+static norn_status call_norn_barrier(void) { return norn_barrier(NULL, NULL, NULL); }
+static norn_status call_norn_bcast(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_bcast(NULL, &slice, 0, NULL, NULL);
+}
+static norn_status call_norn_reduce(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_reduce(NULL, &slice, &slice, NORN_SUM, 0, NULL, NULL);
+}
+static norn_status call_norn_allreduce(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_allreduce(NULL, &slice, &slice, NORN_SUM, NULL, NULL);
+}
+static norn_status call_norn_gather(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_gather(NULL, &slice, &slice, NULL, 0, NULL, NULL);
+}
+static norn_status call_norn_scatter(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_scatter(NULL, &slice, &slice, NULL, 0, NULL, NULL);
+}
+static norn_status call_norn_allgather(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_allgather(NULL, &slice, &slice, NULL, NULL, NULL);
+}
+static norn_status call_norn_alltoall(void) {
+    norn_slice slice = NORN_SLICE_INIT;
+    return norn_alltoall(NULL, &slice, NULL, &slice, NULL, NULL, NULL);
 }
 static norn_status call_norn_submit(void) {
     norn_task task = task_of(body_nothing, NULL);
@@ -323,22 +411,47 @@ typedef struct function {
 } function;
 #define F(name, reach) {#name, call_##name, reach}
 static const function functions[] = {
-    F(norn_await, POISONS),          F(norn_await_all, POISONS),     F(norn_await_any, POISONS),
-    F(norn_cancel, POISONS),         F(norn_close, POISONS),         F(norn_close_with, POISONS),
-    F(norn_data_acquire, POISONS),   F(norn_data_alloc, POISONS),    F(norn_data_join, POISONS),
-    F(norn_data_pointer, POISONS),   F(norn_data_rebind, POISONS),   F(norn_data_register, POISONS),
-    F(norn_data_release, POISONS),   F(norn_data_split, POISONS),    F(norn_data_unregister, POISONS),
-    F(norn_declare, POISONS),        F(norn_drain, POISONS),         F(norn_dump, POISONS),
-    F(norn_edge, POISONS),           F(norn_error, POISONS),         F(norn_eventfd, POISONS),
-    F(norn_fail, POISONS),           F(norn_fulfill, POISONS),       F(norn_group_close, POISONS),
-    F(norn_group_open, POISONS),     F(norn_intern, POISONS),        F(norn_last_error, HARMLESS),
-    F(norn_on_complete, POISONS),    F(norn_open_version, HARMLESS), F(norn_progress, POISONS),
-    F(norn_promise, POISONS),        F(norn_reserve, POISONS),       F(norn_reserve_abandon, POISONS),
-    F(norn_seal, POISONS),           F(norn_self_fail, POISONS),     F(norn_self_get, POISONS),
-    F(norn_self_hold, POISONS),      F(norn_self_provider, POISONS), F(norn_self_release, POISONS),
-    F(norn_start, POISONS),          F(norn_stats, POISONS),         F(norn_status_name, HARMLESS),
-    F(norn_submit, POISONS),         F(norn_submit_many, POISONS),   F(norn_test, POISONS),
-    F(norn_unhold, POISONS),         F(norn_version, HARMLESS),
+    F(norn_await, POISONS),           F(norn_await_all, POISONS),   F(norn_await_any, POISONS),
+    F(norn_cancel, POISONS),          F(norn_close, POISONS),       F(norn_close_with, POISONS),
+    F(norn_data_acquire, POISONS),    F(norn_data_alloc, POISONS),  F(norn_data_join, POISONS),
+    F(norn_data_pointer, POISONS),    F(norn_data_rebind, POISONS), F(norn_data_register, POISONS),
+    F(norn_data_release, POISONS),    F(norn_data_split, POISONS),  F(norn_data_unregister, POISONS),
+    F(norn_declare, POISONS),         F(norn_drain, POISONS),       F(norn_dump, POISONS),
+    F(norn_edge, POISONS),            F(norn_error, POISONS),       F(norn_eventfd, POISONS),
+    F(norn_fail, POISONS),            F(norn_fulfill, POISONS),     F(norn_group_close, POISONS),
+    F(norn_group_open, POISONS),      F(norn_intern, POISONS),      F(norn_last_error, HARMLESS),
+    F(norn_mpi_register, HARMLESS),   F(norn_on_complete, POISONS), F(norn_open_version, HARMLESS),
+    F(norn_progress, POISONS),        F(norn_promise, POISONS),     F(norn_reserve, POISONS),
+    F(norn_reserve_abandon, POISONS), F(norn_seal, POISONS),        F(norn_self_fail, POISONS),
+    F(norn_self_get, POISONS),        F(norn_self_hold, POISONS),   F(norn_self_provider, POISONS),
+    F(norn_self_release, POISONS),    F(norn_start, POISONS),       F(norn_stats, POISONS),
+    F(norn_status_name, HARMLESS),    F(norn_submit, POISONS),      F(norn_submit_many, POISONS),
+    F(norn_test, POISONS),            F(norn_unhold, POISONS),      F(norn_version, HARMLESS),
+    F(norn_world_attach_f, POISONS),
+    F(norn_world_get, HARMLESS),
+    F(norn_world_flush, HARMLESS),
+    F(norn_world_fail, HARMLESS),
+    F(norn_world_detach, HARMLESS),
+    F(norn_world_lane, HARMLESS),
+    F(norn_send, HARMLESS),
+    F(norn_recv, HARMLESS),
+    F(norn_barrier, HARMLESS),
+    F(norn_bcast, HARMLESS),
+    F(norn_reduce, HARMLESS),
+    F(norn_allreduce, HARMLESS),
+    F(norn_gather, HARMLESS),
+    F(norn_scatter, HARMLESS),
+    F(norn_allgather, HARMLESS),
+    F(norn_alltoall, HARMLESS),
+    F(norn_copy, POISONS),
+    F(norn_device_get, POISONS),
+    F(norn_device_open, POISONS),
+    F(norn_fill, POISONS),
+    F(norn_kernel_get, POISONS),
+    F(norn_launch, POISONS),
+    F(norn_module_load, POISONS),
+    F(norn_stream_record, POISONS),
+    F(norn_stream_wait, POISONS),
 };
 
 static int32_t body_holds(norn_self *self, void *arg) {
@@ -474,6 +587,25 @@ static void try_submit(norn_task_fn run, void *arg, uint32_t flags, int32_t cpus
     TRY(norn_submit(rt, &task, token));
 }
 
+static int32_t enqueue_nothing(norn_self *self, void *stream, void *arg) {
+    (void)self;
+    (void)stream;
+    (void)arg;
+    return 0;
+}
+
+/* Where there is a device, or the stand-in for one. */
+static void use_device(void) {
+    norn_place place;
+    norn_token token = {0};
+    norn_task task = NORN_TASK_INIT;
+    if (note(norn_device_open(rt, NULL, &place)) != NORN_OK) return;
+    task.enqueue = enqueue_nothing;
+    task.place = place;
+    TRY(norn_submit(rt, &task, &token));
+    note(norn_await(rt, token, FOREVER));
+}
+
 static void use_everything(void) {
     static atomic_int drops;
     const norn_token nothing = {0};
@@ -530,6 +662,8 @@ static void use_everything(void) {
     try_submit(body_nothing, NULL, 0, 2, 0, NULL, 0, token, &token);
     try_submit(body_nothing, NULL, 0, 1, NORN_PLACE_OPENER, NULL, 0, token, &token);
     TRY(norn_await(rt, token, FOREVER));
+
+    use_device();
 
     /* Bound late, promised, failed, cancelled, held, grouped, many. */
     TRY(norn_declare(rt, "bound", &bound));

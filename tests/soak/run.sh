@@ -6,9 +6,10 @@
 #
 #   SECONDS_GIVEN=n            how long (make soak SECONDS=n; default 600)
 #   SEED=n                     first seed of the random graphs (default: the time)
-#   FULL=1                     also the C tests at their full sizes (10^7 tasks; an hour or more, not counted)
+#   FULL=1                     also the C tests at their full sizes (10^7 tasks; an hour or more, not counted), and norn under
+#                              each MPI with what takes minutes or gigabytes (edges over 2 GiB: 12 GiB of memory)
 #
-# Half of the time is the fuzzer's, a quarter the random graphs', a quarter the sanitizers'; building comes on top.
+# Half of the time is the fuzzer's, a quarter the random graphs' on one rank and on several, a quarter the sanitizers'; building comes on top.
 # What fails is kept and printed with the command that repeats it.
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -56,6 +57,21 @@ graphs() { # SECONDS: fresh seeds, in steps so that the time is kept
     report graphs $status "seeds $seed to $((from - 1)): $((from - seed)) graphs, each in about five setups"
 }
 
+worlds() { # SECONDS: as graphs, over several ranks
+    local until from=$seed step=50 status=0
+    CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-run --test random_worlds >"$out/worlds.log" 2>&1 ||
+        { report worlds 1 "not built; $out/worlds.log"; return; }
+    until=$((SECONDS + $1))
+    while [ $SECONDS -lt $until ]; do
+        NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$step CARGO_PROFILE_RELEASE_LTO=off \
+            cargo test --release --locked --test random_worlds -- --nocapture \
+            >"$out/worlds.log" 2>&1 || { status=1 && cp "$out/worlds.log" "$out/found/worlds-$from.log" && break; }
+        from=$((from + step))
+    done
+    [ $status -eq 0 ] || grep -E '^seed|NORN_TEST_SEED' "$out/worlds.log" | tail -n 2
+    report worlds $status "seeds $seed to $((from - 1)): $((from - seed)) graphs over several ranks, each in up to four ways"
+}
+
 fuzz() { # SECONDS
     local status runs cover features
     if ! rustup run nightly cargo --version >/dev/null 2>&1; then
@@ -101,11 +117,20 @@ full_sizes() {
     report full-sizes $? "$(grep -E 'tests passed' "$out/full-sizes.log"); $out/full-sizes.log"
 }
 
+under_each_mpi() {
+    FULL=1 tests/mpi/run.sh "$(dirname "$prefix")" "$prefix" >"$out/mpi.log" 2>&1
+    report mpi $? "$(tail -n 1 "$out/mpi.log"); $out/mpi.log"
+}
+
 misuse
 fuzz $((given / 2))
-graphs $((given / 4))
+graphs $((given / 8))
+worlds $((given / 8))
 sanitizers $((given / 4))
-[ -z "${FULL:-}" ] || full_sizes
+if [ -n "${FULL:-}" ]; then
+    full_sizes
+    under_each_mpi
+fi
 echo "== soak of $given s"
 cat "$out/summary"
 [ -z "$failed" ] && echo "soak: nothing failed" || echo "soak: failed:$failed; see $out/found"

@@ -30,6 +30,7 @@ use crate::sync::{self, Exclusive};
 
 mod edges;
 mod endings;
+mod issue;
 mod late;
 mod timelines;
 

@@ -20,6 +20,15 @@
     X(norn_data_pointer)     \
     X(norn_reserve)          \
     X(norn_reserve_abandon)  \
+    X(norn_device_open)      \
+    X(norn_device_get)       \
+    X(norn_copy)             \
+    X(norn_fill)             \
+    X(norn_stream_record)    \
+    X(norn_stream_wait)      \
+    X(norn_module_load)      \
+    X(norn_kernel_get)       \
+    X(norn_launch)           \
     X(norn_group_open)       \
     X(norn_group_close)      \
     X(norn_version)          \
@@ -34,6 +43,23 @@
     X(norn_stats)            \
     X(norn_dump)             \
     X(norn_intern)           \
+    X(norn_mpi_register)     \
+    X(norn_world_attach_f)   \
+    X(norn_world_get)        \
+    X(norn_world_flush)      \
+    X(norn_world_fail)       \
+    X(norn_world_detach)     \
+    X(norn_world_lane)       \
+    X(norn_send)             \
+    X(norn_recv)             \
+    X(norn_barrier)          \
+    X(norn_bcast)            \
+    X(norn_reduce)           \
+    X(norn_allreduce)        \
+    X(norn_gather)           \
+    X(norn_scatter)          \
+    X(norn_allgather)        \
+    X(norn_alltoall)         \
     X(norn_submit)           \
     X(norn_submit_many)      \
     X(norn_declare)          \
@@ -120,6 +146,12 @@ static void call_all_with(handles h) {
     norn_piece piece = {0, 1, 1, 0};
     norn_error_info info = NORN_ERROR_INFO_INIT;
     norn_runtime_stats stats = NORN_RUNTIME_STATS_INIT;
+    norn_device_info device_info = NORN_DEVICE_INFO_INIT;
+    norn_launch_desc launch = NORN_LAUNCH_INIT;
+    norn_slice part = norn_slice_of(h.data, NORN_BYTE, 1);
+    norn_module module = {0};
+    norn_kernel kernel = {0};
+    norn_place out_place = norn_place_of(NORN_PLACE_DEVICE, 0);
     static char memory[64];
     reset_outputs();
     WRONG(norn_unhold, h.rt, h.token, 1);
@@ -135,6 +167,15 @@ static void call_all_with(handles h) {
     WRONG(norn_data_pointer, h.rt, h.data, &out.pointer, out.number);
     WRONG(norn_reserve, h.rt, &access, 1, out.number);
     WRONG(norn_reserve_abandon, h.rt, h.token.id);
+    WRONG(norn_device_open, h.rt, NULL, &out_place);
+    WRONG(norn_device_get, h.rt, out_place, &device_info);
+    WRONG(norn_copy, h.rt, &part, &part, NULL, out.token);
+    WRONG(norn_fill, h.rt, &part, memory, NULL, out.token);
+    WRONG(norn_stream_record, h.rt, out_place, NULL, out.token);
+    WRONG(norn_stream_wait, h.rt, h.token, out_place, NULL, FOREVER);
+    WRONG(norn_module_load, h.rt, out_place, memory, sizeof memory, NULL, &module);
+    WRONG(norn_kernel_get, h.rt, module, "k", &kernel);
+    WRONG(norn_launch, h.rt, &launch, NULL, out.token);
     WRONG(norn_group_open, h.rt, "g", h.group, &out.group, out.token);
     WRONG(norn_group_close, h.rt, h.group);
     WRONG(norn_drain, h.rt, FOREVER);
@@ -144,6 +185,7 @@ static void call_all_with(handles h) {
     WRONG(norn_stats, h.rt, &stats);
     WRONG(norn_dump, h.rt, NORN_DUMP_TEXT, ignore_text, NULL);
     WRONG(norn_intern, h.rt, "name", &out.name);
+    WRONG(norn_world_attach_f, h.rt, 0, NULL, (norn_world **)&out.pointer);
     WRONG(norn_submit, h.rt, &task, out.token);
     WRONG(norn_submit_many, h.rt, &task, 1, out.token);
     WRONG(norn_declare, h.rt, "d", out.token);
@@ -163,6 +205,29 @@ static void call_all_with(handles h) {
     WRONG(norn_close_with, h.rt, NORN_CANCEL, FOREVER);
     WRONG(norn_close_with, h.rt, NORN_DRAIN, 0);
     WRONG(norn_close, h.rt);
+    check_outputs();
+}
+
+/* Every call on a world that is none. */
+static void call_all_with_world(norn_world *world) {
+    norn_slice slice = NORN_SLICE_INIT;
+    norn_world_info info = NORN_WORLD_INFO_INIT;
+    reset_outputs();
+    WRONG(norn_world_get, world, &info);
+    WRONG(norn_world_flush, world, 0);
+    WRONG(norn_world_fail, world, 1, "text");
+    WRONG(norn_world_detach, world, 0);
+    WRONG(norn_world_lane, world, (norn_world **)&out.pointer);
+    WRONG(norn_send, world, &slice, 0, 0, NULL, out.token);
+    WRONG(norn_recv, world, &slice, 0, 0, NULL, out.token);
+    WRONG(norn_barrier, world, NULL, out.token);
+    WRONG(norn_bcast, world, &slice, 0, NULL, out.token);
+    WRONG(norn_reduce, world, &slice, &slice, NORN_SUM, 0, NULL, out.token);
+    WRONG(norn_allreduce, world, &slice, &slice, NORN_SUM, NULL, out.token);
+    WRONG(norn_gather, world, &slice, &slice, NULL, 0, NULL, out.token);
+    WRONG(norn_scatter, world, &slice, &slice, NULL, 0, NULL, out.token);
+    WRONG(norn_allgather, world, &slice, &slice, NULL, NULL, out.token);
+    WRONG(norn_alltoall, world, &slice, NULL, &slice, NULL, NULL, out.token);
     check_outputs();
 }
 
@@ -226,6 +291,10 @@ static void call_all_with_null(norn_runtime *rt) {
     norn_task task = task_of(body_must_not_run, NULL);
     norn_data_desc desc = NORN_DATA_DESC_INIT;
     norn_piece piece = {0, 1, 1, 0};
+    norn_slice part = norn_slice_of(data, NORN_BYTE, 1);
+    norn_module module = {0};
+    norn_kernel kernel = {0};
+    char memory[8] = {0};
     norn_runtime *none = NULL;
     norn_config config = NORN_CONFIG_INIT;
     reset_outputs();
@@ -242,6 +311,17 @@ static void call_all_with_null(norn_runtime *rt) {
     WRONG(norn_data_rebind, rt, data, NULL, 8);
     WRONG(norn_data_acquire, rt, NULL, 1, FOREVER, out.token);
     WRONG(norn_data_acquire, rt, &access, 1, FOREVER, NULL);
+    WRONG(norn_device_open, rt, NULL, NULL);
+    WRONG(norn_copy, rt, NULL, &part, NULL, out.token);
+    WRONG(norn_copy, rt, &part, NULL, NULL, out.token);
+    WRONG(norn_fill, rt, NULL, memory, NULL, out.token);
+    WRONG(norn_fill, rt, &part, NULL, NULL, out.token);
+    WRONG(norn_stream_record, rt, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, NULL);
+    WRONG(norn_module_load, rt, norn_place_of(NORN_PLACE_DEVICE, 0), NULL, 1, NULL, &module);
+    WRONG(norn_module_load, rt, norn_place_of(NORN_PLACE_DEVICE, 0), memory, 1, NULL, NULL);
+    WRONG(norn_kernel_get, rt, module, NULL, &kernel);
+    WRONG(norn_kernel_get, rt, module, "k", NULL);
+    WRONG(norn_launch, rt, NULL, NULL, out.token);
     WRONG(norn_reserve, rt, NULL, 1, out.number);
     WRONG(norn_reserve, rt, &access, 1, NULL);
     WRONG(norn_group_open, rt, "g", (norn_group){0}, NULL, out.token);
@@ -300,6 +380,14 @@ static void call_all_with_null(norn_runtime *rt) {
     WRONG(norn_await_all, rt, &promise, UINT64_MAX, 0);
     WRONG(norn_data_split, rt, data, &piece, UINT64_MAX, out.data);
 
+    round_name = "no world";
+    expected = NORN_E_INVALID;
+    call_all_with_world(NULL);
+    call_all_with_world((norn_world *)(uintptr_t)0x15);
+    call_all_with_world((norn_world *)(uintptr_t)UINTPTR_MAX);
+    call_all_with_world((norn_world *)(void *)rt);
+    reset_outputs();
+
     round_name = "configuration";
     expected = NORN_E_CONFIG;
     config.mode = INT32_MIN;
@@ -317,6 +405,10 @@ static void call_all_with_null(norn_runtime *rt) {
     config.cpus = "";
     WRONG(norn_open_version, NORN_HEADER_VERSION, &config, &none);
     CHECK(none == NULL);
+    expected = 0;
+    static const uint64_t no_table[1] = {0};
+    WRONG(norn_mpi_register, no_table);
+    WRONG(norn_mpi_register, (const char *)no_table + 1);
     check_outputs();
 
     /* NULL where it is allowed, absurd limits where any is. */
@@ -324,6 +416,7 @@ static void call_all_with_null(norn_runtime *rt) {
     CHECK_OK(norn_version(NULL, NULL, NULL));
     CHECK(norn_status_name(INT32_MIN) != NULL);
     CHECK(norn_last_error() != NULL);
+    CHECK_OK(norn_mpi_register(NULL));
     CHECK_OK(norn_data_pointer(rt, data, NULL, NULL));
     CHECK_OK(norn_await_all(rt, NULL, 0, FOREVER));
     CHECK_OK(norn_submit_many(rt, NULL, 0, NULL));

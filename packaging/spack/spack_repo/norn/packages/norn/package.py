@@ -28,6 +28,7 @@ class Norn(CMakePackage):
 
     variant("shared", default=True, description="Build libnorn.so")
     variant("static", default=True, description="Build libnorn.a")
+    variant("mpi", default=False, description="Build the plug-in for the family of the MPI it is installed with")
     conflicts("~shared~static", msg="norn is at least one of a shared and a static library")
 
     depends_on("c", type="build")
@@ -35,6 +36,9 @@ class Norn(CMakePackage):
     depends_on("rust@1.88:", type="build")
     # ld --force-group-allocation, objcopy
     depends_on("binutils", type="build")
+
+    # libnorn links no MPI; the plug-in is compiled by this one and serves all of its family.
+    depends_on("mpi", when="+mpi")
 
     requires("platform=linux", msg="norn runs on Linux only")
 
@@ -46,4 +50,6 @@ class Norn(CMakePackage):
         return [
             self.define_from_variant("NORN_BUILD_SHARED", "shared"),
             self.define_from_variant("NORN_BUILD_STATIC", "static"),
+            # Not the MPIs that happen to be on PATH.
+            self.define("NORN_MPICC", self.spec["mpi"].mpicc if self.spec.satisfies("+mpi") else "OFF"),
         ]

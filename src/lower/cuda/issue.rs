@@ -1,0 +1,508 @@
+//! The first half of a pass: operations that have arrived are put on streams.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use parking_lot::MutexGuard;
+
+use super::copier::Job;
+use super::driver::{Done, Refused};
+use super::event::Event;
+use super::loss::Loss;
+use super::operation::{Arrived, Stage, Work};
+use super::queues::{DeviceQueues, Discipline, Failed, Flight, InFlight};
+use super::{Cuda, Enqueuing, UnderWay};
+use crate::abi::status::{NORN_E_DEVICE, NORN_E_TASK_FAILED};
+use crate::order::body::Begin;
+use crate::order::node::flag;
+use crate::order::operation::Outcome;
+use crate::run::enqueue::EnqueueBody;
+use crate::run::runtime::Runtime;
+use crate::sync::mutant;
+
+/// Operations put on streams before completions are looked at again.
+const AT_ONCE: usize = 16;
+
+type Guard<'a> = MutexGuard<'a, UnderWay>;
+
+impl Cuda {
+    /// Takes what has arrived and what waits for a stream, and puts on streams what finds one, and what that brings.
+    /// Returns whether anything went on.
+    pub(super) fn issue_arrived(&self, runtime: &Runtime) -> bool {
+        let bodies = runtime.runs_bodies_here();
+        let mut arrived = Vec::new();
+        let mut issued = 0;
+        let mut guard = self.under_way.lock();
+        // What an operation's issue satisfies arrives while this goes on, and needs no pass of its own.
+        loop {
+            self.inbox.take(bodies, &mut arrived);
+            self.count.fetch_add(arrived.len(), Ordering::SeqCst);
+            let before = issued;
+            for arrived in arrived.drain(..) {
+                issued += usize::from(self.receive(runtime, &mut guard, arrived));
+            }
+            issued += self.end_doomed(runtime, &mut guard);
+            for index in 0..guard.devices.len() {
+                while issued < AT_ONCE {
+                    let Some((arrived, stream)) = self.next_with_stream(&mut guard.devices[index])
+                    else {
+                        break;
+                    };
+                    self.begin_and_issue(runtime, &mut guard, index, stream, arrived);
+                    issued += 1;
+                }
+            }
+            if issued >= AT_ONCE || issued == before || !self.inbox.has(bodies) {
+                break;
+            }
+        }
+        if issued > 0 {
+            guard.since = Instant::now();
+        }
+        issued > 0
+    }
+
+    /// An operation has arrived: it is put behind a producer on its stream where that is possible; else it waits for a
+    /// stream, or to end without one. Returns whether it was put on a stream.
+    fn receive(&self, runtime: &Runtime, guard: &mut Guard<'_>, arrived: Arrived) -> bool {
+        let index = arrived.operation.device.number as usize;
+        let node = runtime.graph().nodes.get(arrived.node);
+        let is_lost = guard.devices[index].device.loss().is_some();
+        if is_lost || self.cause_of(runtime, &arrived) != 0 {
+            guard.doomed.push(arrived);
+            return false;
+        }
+        if arrived.operation.stream == 0 {
+            let behind = arrived.operation.notes().iter().find_map(|note| {
+                let flight = guard.flights.get(&note.producer.0)?;
+                let here = flight.device == index;
+                here.then(|| guard.devices[index].is_behind(flight))?
+            });
+            if let Some(stream) = behind {
+                self.begin_and_issue(runtime, guard, index, stream, arrived);
+                return true;
+            }
+        }
+        guard.devices[index].wait_for_stream(node.priority(), arrived);
+        false
+    }
+
+    /// Why an operation must not be put on a stream, 0 if it may be.
+    fn cause_of(&self, runtime: &Runtime, arrived: &Arrived) -> u32 {
+        let graph = runtime.graph();
+        if graph.nodes.get(arrived.node).has(flag::RUN_ALWAYS) {
+            return 0;
+        }
+        match graph.doom_of(arrived.node) {
+            0 => arrived.operation.cause_in_notes(graph),
+            cause => cause,
+        }
+    }
+
+    /// Ends operations that a failure, or the loss of their device, has kept off the streams, once what they would have followed has ended. Gives
+    /// their number.
+    fn end_doomed(&self, runtime: &Runtime, guard: &mut Guard<'_>) -> usize {
+        if guard.doomed.is_empty() {
+            return 0;
+        }
+        let graph = runtime.graph();
+        let (free, kept) = core::mem::take(&mut guard.doomed)
+            .into_iter()
+            .partition(|arrived: &Arrived| arrived.operation.is_free(graph));
+        guard.doomed = kept;
+        let free: Vec<Arrived> = free;
+        let ended = free.len();
+        for arrived in &free {
+            let index = arrived.operation.device.number as usize;
+            self.discard_recorded(guard, index, arrived);
+        }
+        self.count.fetch_sub(ended, Ordering::SeqCst);
+        MutexGuard::unlocked(guard, || {
+            for arrived in free {
+                if runtime.begin_operation(arrived.node) != Begin::Run {
+                    continue;
+                }
+                let cause = self.cause_of(runtime, &arrived);
+                match arrived.operation.device.loss() {
+                    Some(loss) if cause == 0 => self.fail_by_loss(runtime, arrived.node, loss),
+                    _ => runtime.finish_operation(arrived.node, &Outcome::Propagated(cause)),
+                }
+            }
+        });
+        ended
+    }
+
+    /// The next operation that can be put on a stream, with the stream.
+    fn next_with_stream(&self, queues: &mut DeviceQueues) -> Option<(Arrived, usize)> {
+        if !queues.has_waiting() {
+            return None;
+        }
+        if let Some(arrived) = queues.next_pinned() {
+            let stream = queues.foreign(arrived.operation.stream);
+            return Some((arrived, stream));
+        }
+        if self.discipline == Discipline::Legacy {
+            return queues.next_waiting().map(|arrived| (arrived, 0));
+        }
+        let stream = queues.lease()?;
+        match queues.next_waiting() {
+            Some(arrived) => Some((arrived, stream)),
+            None => {
+                queues.give_back(stream);
+                None
+            }
+        }
+    }
+
+    fn begin_and_issue(
+        &self,
+        runtime: &Runtime,
+        guard: &mut Guard<'_>,
+        index: usize,
+        stream: usize,
+        arrived: Arrived,
+    ) {
+        let node = arrived.node;
+        if self.cause_of(runtime, &arrived) != 0 {
+            // What it has noted has failed meanwhile.
+            guard.devices[index].give_back_if_empty(stream);
+            guard.doomed.push(arrived);
+            return;
+        }
+        let begin = MutexGuard::unlocked(guard, || runtime.begin_operation(node));
+        if begin == Begin::Skip {
+            // Cancelled, or it waits for its turn at COMMUTE data and arrives again.
+            guard.devices[index].give_back_if_empty(stream);
+            self.discard_recorded(guard, index, &arrived);
+            self.count.fetch_sub(1, Ordering::SeqCst);
+            return;
+        }
+        let device = arrived.operation.device.clone();
+        if let Some(loss) = device.loss() {
+            guard.devices[index].give_back_if_empty(stream);
+            self.discard_recorded(guard, index, &arrived);
+            self.count.fetch_sub(1, Ordering::SeqCst);
+            MutexGuard::unlocked(guard, || self.fail_by_loss(runtime, node, loss));
+            return;
+        }
+        let put = match self.put_on_stream(runtime, guard, index, stream, &arrived) {
+            Ok(put) => put,
+            Err(fault) => {
+                guard.devices[index].give_back_if_empty(stream);
+                self.count.fetch_sub(1, Ordering::SeqCst);
+                self.end_device(runtime, guard, index, Loss::Fault(fault), Some(node));
+                return;
+            }
+        };
+        let token = runtime
+            .graph()
+            .nodes
+            .get(node)
+            .token(runtime.graph().id, node);
+        let mut in_flight = InFlight {
+            node,
+            token,
+            operation: arrived.operation,
+            event: None,
+            job: None,
+            position: 0,
+            failed: None,
+            refusals: 0,
+        };
+        match put {
+            Put::Behind { event, failed } => {
+                in_flight.event = event;
+                in_flight.failed = failed;
+            }
+            Put::Given(job) => in_flight.job = Some(job),
+            Put::Nothing { failed } => {
+                guard.devices[index].give_back_if_empty(stream);
+                in_flight.failed = failed;
+                // Ends as soon as all it has noted has ended.
+                guard.early.push(in_flight);
+                return;
+            }
+            Put::Waits => {
+                // The stream waits; the operation is none of the device's.
+                guard.devices[index].give_back_if_empty(stream);
+                self.count.fetch_sub(1, Ordering::SeqCst);
+                MutexGuard::unlocked(guard, || {
+                    runtime.finish_operation(node, &Outcome::Success);
+                });
+                return;
+            }
+        };
+        in_flight.operation.set_stage(Stage::Issued);
+        device.issued.fetch_add(1, Ordering::Relaxed);
+        // Consumers on devices can wait for its event, if it has one.
+        let can_be_joined = in_flight.event.is_some() && in_flight.failed.is_none();
+        self.settle_issued(runtime, guard, index, stream, in_flight);
+        if can_be_joined && self.discipline == Discipline::Leased {
+            MutexGuard::unlocked(guard, || runtime.issue_operation(node));
+        }
+    }
+
+    /// The event of work of the application's, if it is such, when nobody is going to ask it.
+    pub(super) fn discard_recorded(&self, guard: &mut Guard<'_>, index: usize, arrived: &Arrived) {
+        if let Work::Recorded(event) = arrived.operation.work
+            && let Ok(_entered) = arrived.operation.device.enter()
+        {
+            guard.devices[index].events.discard(self.driver, event);
+        }
+    }
+
+    /// Keeps what was issued until it completes; in one-thread modes it does so here.
+    fn settle_issued(
+        &self,
+        runtime: &Runtime,
+        guard: &mut Guard<'_>,
+        index: usize,
+        stream: usize,
+        in_flight: InFlight,
+    ) {
+        let (token, event) = (in_flight.token, in_flight.event);
+        let queues = &mut guard.devices[index];
+        let mut on = None;
+        if matches!(in_flight.operation.work, Work::Recorded(_)) {
+            queues.give_back_if_empty(stream);
+            queues.loose.push(in_flight);
+            queues.under_way += 1;
+        } else {
+            queues.add(stream, in_flight);
+            on = Some(stream);
+        }
+        let position = on.map_or(0, |stream| queues.streams[stream].issued);
+        if let Some(event) = event {
+            let flight = Flight {
+                device: index,
+                stream: on,
+                position,
+                event,
+            };
+            guard.flights.insert(token.0, flight);
+        }
+        if self.discipline != Discipline::Synchronous {
+            return;
+        }
+        let device = guard.devices[index].device.clone();
+        let raw = guard.devices[index].streams[stream].raw();
+        let waited = device.enter().and_then(|_entered| {
+            // SAFETY: a stream of this device's.
+            unsafe { self.driver.stream_synchronize(raw) }
+        });
+        // Any other refusal says nothing about the work; the next look at its event does.
+        if let Err(refused) = waited
+            && refused.is_terminal()
+        {
+            self.end_device(runtime, guard, index, Loss::Fault(refused), None);
+        }
+    }
+
+    /// Queues the work of an operation and records its event. Refused: by a fault of the device.
+    fn put_on_stream(
+        &self,
+        runtime: &Runtime,
+        guard: &mut Guard<'_>,
+        index: usize,
+        stream: usize,
+        arrived: &Arrived,
+    ) -> Result<Put, Refused> {
+        let operation = &arrived.operation;
+        let raw = guard.devices[index].streams[stream].raw();
+        let driver = self.driver;
+        if let Work::Recorded(event) = operation.work {
+            return Ok(Put::Behind {
+                event: Some(event),
+                failed: None,
+            });
+        }
+        let ready = operation.device.enter().and_then(|entered| {
+            self.wait_on_stream(guard, index, stream, arrived)?;
+            Ok(entered)
+        });
+        let entered = match ready {
+            Ok(entered) => entered,
+            Err(refused) => {
+                return Ok(Put::Nothing {
+                    failed: failure_of(Err(refused))?,
+                });
+            }
+        };
+        if mutant!("event_before_work")
+            && let Work::Launch(launch) = &operation.work
+        {
+            let event = guard.devices[index].events.take(driver)?;
+            // SAFETY: as below.
+            unsafe {
+                driver.event_record(event.0, raw)?;
+                launch.queue(driver, raw)?;
+            }
+            return Ok(Put::Behind {
+                event: Some(event),
+                failed: None,
+            });
+        }
+        if let Work::Copy(plan) = &operation.work
+            && self.discipline == Discipline::Leased
+            && operation.stream == 0
+        {
+            let queues = &mut guard.devices[index];
+            let device = &operation.device;
+            let given = queues
+                .copiers
+                .give(self.runtime, device, &self.bell, plan, raw);
+            if let Some(job) = given {
+                return Ok(Put::Given(job));
+            }
+        }
+        // SAFETY: the operation's data are pinned until it completes, which the event tells; the context is current.
+        let queued = unsafe {
+            match &operation.work {
+                Work::Wait => return Ok(Put::Waits),
+                Work::Copy(plan) | Work::Staged { plan, .. } => plan.queue(driver, raw),
+                Work::Fill(plan) => plan.queue(driver, raw),
+                Work::Launch(launch) => launch.queue(driver, raw),
+                Work::Enqueue(_) | Work::Recorded(_) => Ok(()),
+            }
+        };
+        // A part of it may be queued.
+        let mut failed = failure_of(queued)?;
+        if let Work::Enqueue(body) = operation.work {
+            failed = self.run_body(runtime, guard, index, stream, arrived.node, body);
+            // Without its context no event can be recorded; the stream tells when the work has ended.
+            if let Some(shut_out) = failure_of(entered.again())? {
+                return Ok(Put::Behind {
+                    event: None,
+                    failed: failed.or(Some(shut_out)),
+                });
+            }
+        }
+        if self.discipline == Discipline::Legacy {
+            return Ok(Put::Behind {
+                event: None,
+                failed,
+            });
+        }
+        let events = &mut guard.devices[index].events;
+        let recorded = events.take(driver).and_then(|event| {
+            // SAFETY: an event and a stream of this device, whose context is current.
+            match unsafe { driver.event_record(event.0, raw) } {
+                Ok(()) => Ok(event),
+                Err(refused) => {
+                    events.discard(driver, event);
+                    Err(refused)
+                }
+            }
+        });
+        Ok(match recorded {
+            Ok(event) => Put::Behind {
+                event: Some(event),
+                failed,
+            },
+            Err(refused) => Put::Behind {
+                event: None,
+                failed: failed.or(failure_of(Err(refused))?),
+            },
+        })
+    }
+
+    /// Runs an enqueue body. Gives its failure.
+    fn run_body(
+        &self,
+        runtime: &Runtime,
+        guard: &mut Guard<'_>,
+        index: usize,
+        stream: usize,
+        node: u32,
+        body: EnqueueBody,
+    ) -> Option<Failed> {
+        let queues = &mut guard.devices[index];
+        let raw = queues.streams[stream].raw();
+        *self.enqueuing.lock() = Some(Enqueuing {
+            stream: raw as usize,
+            handles: core::mem::take(&mut queues.handles),
+            leases: core::mem::take(&mut queues.streams[stream].leases),
+        });
+        let failure = MutexGuard::unlocked(guard, || runtime.run_enqueue(node, body, raw.cast()));
+        if let Some(body) = self.enqueuing.lock().take() {
+            guard.devices[index].handles = body.handles;
+            guard.devices[index].streams[stream].leases = body.leases;
+        }
+        failure.map(|(code, text)| Failed {
+            status: NORN_E_TASK_FAILED,
+            code,
+            call: "enqueue",
+            text,
+        })
+    }
+
+    /// Makes the stream wait for what the operation has noted and what is still under way. The device's context is current.
+    fn wait_on_stream(
+        &self,
+        guard: &mut Guard<'_>,
+        index: usize,
+        stream: usize,
+        arrived: &Arrived,
+    ) -> Result<(), Refused> {
+        let under_way = &mut **guard;
+        for note in arrived.operation.notes() {
+            let Some(flight) = under_way.flights.get(&note.producer.0) else {
+                continue;
+            };
+            if flight.device == index && flight.stream == Some(stream) {
+                continue;
+            }
+            let entry = &mut under_way.devices[index].streams[stream];
+            if !entry.must_wait_for(flight) || mutant!("wait_left_out") {
+                continue;
+            }
+            let device = &arrived.operation.device;
+            device.waits.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: an event that is recorded, and a stream of this device or of the application's.
+            unsafe {
+                self.driver
+                    .stream_wait_event(entry.raw(), flight.event.0, 0)?;
+            }
+            entry.has_waited_for(flight);
+        }
+        Ok(())
+    }
+
+    /// Fails an operation that was begun, because its device was given up.
+    pub(super) fn fail_by_loss(&self, runtime: &Runtime, node: u32, loss: Loss) {
+        let text = loss.text();
+        let outcome = Outcome::Failed {
+            status: NORN_E_DEVICE,
+            code: loss.refused().code,
+            operation: loss.refused().call,
+            text: &text,
+        };
+        runtime.finish_operation(node, &outcome);
+    }
+}
+
+/// What has become of an operation that was begun.
+enum Put {
+    /// Its work is on the stream, or a part of it, and this event behind that. Without an event the stream tells when
+    /// the work has ended.
+    Behind {
+        event: Option<Event>,
+        failed: Option<Failed>,
+    },
+    /// A copier carries it out on the stream.
+    Given(Arc<Job>),
+    /// It has failed before anything was queued.
+    Nothing { failed: Option<Failed> },
+    /// The stream waits for what it has noted, which is all that was wanted.
+    Waits,
+}
+
+/// How a call has failed an operation, if it has; refused: by a fault of the device, which fails everything.
+fn failure_of(done: Done) -> Result<Option<Failed>, Refused> {
+    match done {
+        Ok(()) => Ok(None),
+        Err(refused) if refused.is_terminal() => Err(refused),
+        Err(refused) => Ok(Some(Failed::of_call(refused))),
+    }
+}

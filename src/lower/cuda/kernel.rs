@@ -1,0 +1,302 @@
+//! Modules, kernels, and launches of them.
+
+use core::ffi::{CStr, c_void};
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUfunction, CUmodule, CUstream};
+
+use super::device::Device;
+use super::driver::{Done, Driver, NOT_FOUND, Refused};
+use super::nvrtc;
+use crate::abi::device_types::*;
+use crate::abi::status::{NORN_E_DEVICE, NORN_E_INVALID};
+use crate::abi::types::*;
+use crate::error::{Error, Result};
+use crate::run::runtime::Runtime;
+
+/// CU_JIT_ERROR_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES.
+const JIT_ERROR_LOG: i32 = 5;
+const JIT_ERROR_LOG_BYTES: i32 = 6;
+const LOG_BYTES: usize = 8192;
+
+/// Bytes that one argument may have, which is what kernels take in all.
+const MOST_ARGUMENT_BYTES: u64 = 4096;
+/// The first bytes of a compiled image: an ELF file (cubin), or the header of a fatbin.
+const ELF: [u8; 4] = [0x7f, b'E', b'L', b'F'];
+const FATBIN: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
+
+/// A loaded module.
+pub(crate) struct Module {
+    device: Arc<Device>,
+    raw: CUmodule,
+}
+
+// SAFETY: the driver lets any thread use a module; the pointer is only handed to it.
+unsafe impl Send for Module {}
+// SAFETY: as above.
+unsafe impl Sync for Module {}
+
+/// A kernel of a loaded module.
+#[derive(Clone)]
+pub(crate) struct Kernel {
+    pub(crate) device: Arc<Device>,
+    function: Function,
+    pub(crate) name: Arc<str>,
+}
+
+#[derive(Clone, Copy)]
+struct Function(CUfunction);
+
+// SAFETY: as for modules.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+/// What an image is.
+fn is_source(image: &[u8]) -> bool {
+    let compiled = image.starts_with(&ELF) || image.starts_with(&FATBIN);
+    // PTX begins, after comments, with its version.
+    let is_ptx = || {
+        let text = String::from_utf8_lossy(image);
+        let directive = |line: &str| line.trim_start().starts_with(".version");
+        text.lines().any(directive)
+    };
+    !compiled && !is_ptx()
+}
+
+impl Module {
+    /// Loads PTX, a cubin, a fatbin, or source, which NVRTC compiles for the device.
+    pub(crate) fn load(device: &Arc<Device>, image: &[u8], options: Option<&CStr>) -> Result<Self> {
+        device.check_alive()?;
+        if image.is_empty() {
+            return Err(Error::new(NORN_E_INVALID, "bytes is 0: there is no image"));
+        }
+        if is_source(image) {
+            let compiled = nvrtc::compile(image, device.capability(), options)?;
+            return Self::load_image(device, &compiled);
+        }
+        if options.is_some_and(|options| !options.is_empty()) {
+            return Err(Error::new(
+                NORN_E_INVALID,
+                "options are for source; the image is compiled already",
+            ));
+        }
+        Self::load_image(device, image)
+    }
+
+    fn load_image(device: &Arc<Device>, image: &[u8]) -> Result<Self> {
+        // PTX is text and must be ended; the others do not mind.
+        let mut ended = image.to_vec();
+        ended.push(0);
+        let mut log = vec![0u8; LOG_BYTES];
+        let mut names = [JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES];
+        let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), LOG_BYTES as *mut c_void];
+        let mut raw = core::ptr::null_mut();
+        let loaded = device.enter().and_then(|_entered| {
+            // SAFETY: the image is ended, the log has the length that it is said to have, and both live.
+            unsafe {
+                device.driver.module_load(
+                    &mut raw,
+                    ended.as_ptr().cast(),
+                    names.len() as u32,
+                    names.as_mut_ptr(),
+                    values.as_mut_ptr(),
+                )
+            }
+        });
+        loaded.map_err(|refused| {
+            let length = log.iter().position(|byte| *byte == 0).unwrap_or(0);
+            let log = String::from_utf8_lossy(&log[..length]);
+            let separator = if log.is_empty() { "" } else { "\n" };
+            Error::new(NORN_E_DEVICE, format!("{}{separator}{log}", refused.text()))
+        })?;
+        Ok(Self {
+            device: device.clone(),
+            raw,
+        })
+    }
+
+    /// The kernel of this name.
+    pub(crate) fn kernel(&self, name: &CStr) -> Result<Kernel> {
+        let mut function = core::ptr::null_mut();
+        let found = self.device.enter().and_then(|_entered| {
+            // SAFETY: the module is loaded, the name ended; writes the function.
+            unsafe {
+                self.device
+                    .driver
+                    .module_get_function(&mut function, self.raw, name.as_ptr())
+            }
+        });
+        found.map_err(|refused: Refused| {
+            // Only this says that the name is wrong; anything else is the device's failure.
+            let status = match refused.code {
+                NOT_FOUND => NORN_E_INVALID,
+                _ => Error::from(refused).status(),
+            };
+            Error::new(
+                status,
+                format!("kernel \"{}\": {}", name.to_string_lossy(), refused.text()),
+            )
+        })?;
+        Ok(Kernel {
+            device: self.device.clone(),
+            function: Function(function),
+            name: name.to_string_lossy().into(),
+        })
+    }
+
+    /// Unloads it, when nothing of it runs any more.
+    pub(crate) fn unload(&self) {
+        if self.device.is_silent() {
+            return;
+        }
+        if let Ok(_entered) = self.device.enter() {
+            // SAFETY: loaded by `load_image`, unloaded once.
+            let _ = unsafe { self.device.driver.module_unload(self.raw) };
+        }
+    }
+}
+
+/// A launch with its arguments.
+pub(crate) struct Launch {
+    function: Function,
+    pub(crate) name: Arc<str>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared_bytes: u32,
+    /// The values, each at a multiple of 16 bytes, and where each begins.
+    values: Vec<u128>,
+    starts: Vec<u32>,
+}
+
+impl Launch {
+    /// Copies what a launch is given and adds the accesses that its arguments make.
+    ///
+    /// # Safety
+    /// `arguments` are what their documentation says.
+    pub(crate) unsafe fn new(
+        runtime: &Runtime,
+        kernel: &Kernel,
+        desc: &norn_launch_desc,
+        arguments: &[norn_argument],
+        accesses: &mut Vec<norn_access>,
+    ) -> Result<Self> {
+        if desc.flags != 0 {
+            return Err(Error::new(
+                NORN_E_INVALID,
+                "launch.flags is reserved and must be 0",
+            ));
+        }
+        let mut launch = Self {
+            function: kernel.function,
+            name: kernel.name.clone(),
+            grid: desc.grid.map(|blocks| blocks.max(1)),
+            block: desc.block.map(|threads| threads.max(1)),
+            shared_bytes: desc.shared_bytes,
+            values: Vec::with_capacity(arguments.len()),
+            starts: Vec::with_capacity(arguments.len()),
+        };
+        for (position, argument) in arguments.iter().enumerate() {
+            let at =
+                |text: String| Error::new(NORN_E_INVALID, format!("arguments[{position}].{text}"));
+            launch.starts.push(launch.values.len() as u32);
+            match argument.kind {
+                NORN_ARGUMENT_VALUE => {
+                    if argument.value.is_null() || argument.bytes == 0 {
+                        return Err(at("value: nothing is given".into()));
+                    }
+                    if argument.bytes > MOST_ARGUMENT_BYTES {
+                        return Err(at(format!(
+                            "bytes is {}, more than {MOST_ARGUMENT_BYTES}",
+                            argument.bytes
+                        )));
+                    }
+                    let start = launch.values.len();
+                    let words = argument.bytes.div_ceil(16) as usize;
+                    launch.values.resize(start + words, 0);
+                    // SAFETY: the caller promises the bytes of the value; there is room for them.
+                    unsafe {
+                        core::ptr::copy_nonoverlapping(
+                            argument.value.cast::<u8>(),
+                            launch.values[start..].as_mut_ptr().cast(),
+                            argument.bytes as usize,
+                        );
+                    }
+                }
+                NORN_ARGUMENT_DATA => {
+                    let (memory, ..) = runtime
+                        .graph()
+                        .memory_of(argument.data)
+                        .map_err(|error| at(format!("data: {}", error.text())))?;
+                    let span = memory.span().unwrap_or(0);
+                    if argument.offset > span {
+                        return Err(at(format!(
+                            "offset {} is beyond the end of a datum of {span} bytes",
+                            argument.offset
+                        )));
+                    }
+                    let address = memory.start as u64 + argument.offset;
+                    launch.values.push(u128::from(address));
+                    if argument.mode != 0 {
+                        accesses.push(norn_access {
+                            data: argument.data,
+                            mode: argument.mode,
+                            ..norn_access::default()
+                        });
+                    }
+                }
+                kind => return Err(at(format!("kind {kind} is none"))),
+            }
+        }
+        Ok(launch)
+    }
+
+    /// Queues the kernel.
+    ///
+    /// # Safety
+    /// What the arguments point to stays valid until the stream has come that far; the stream's context is current.
+    pub(crate) unsafe fn queue(&self, driver: &Driver, stream: CUstream) -> Done {
+        let mut pointers: smallvec::SmallVec<[*mut c_void; 16]> = self
+            .starts
+            .iter()
+            .map(|start| {
+                (&raw const self.values[*start as usize])
+                    .cast_mut()
+                    .cast::<c_void>()
+            })
+            .collect();
+        let ([x, y, z], [bx, by, bz]) = (self.grid, self.block);
+        // SAFETY: the driver copies the arguments in the call, and only reads them; their number and sizes are what
+        // the application said of its kernel.
+        unsafe {
+            driver.launch(
+                self.function.0,
+                x,
+                y,
+                z,
+                bx,
+                by,
+                bz,
+                self.shared_bytes,
+                stream,
+                pointers.as_mut_ptr(),
+                core::ptr::null_mut(),
+            )
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_told_from_source() {
+        assert!(is_source(b"extern \"C\" __global__ void f() {}"));
+        assert!(!is_source(
+            b"// made by hand\n\n.version 8.0\n.target sm_70\n"
+        ));
+        assert!(!is_source(b"\x7fELF\x02"));
+        assert!(!is_source(&FATBIN));
+    }
+}

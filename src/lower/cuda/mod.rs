@@ -1,0 +1,519 @@
+//! The CUDA lowering: device work ordered by the one graph.
+//!
+//! The driver is found at run time and nothing of it is linked. Each open device uses its primary context, so that the
+//! application's streams, handles and pointers mean the same here.
+//!
+//! # How an operation passes through
+//!
+//! 1. Its predecessors are done: `DeviceOperation::arrive` puts it into the inbox.
+//! 2. A pass takes it out and leases an idle stream for it, or lets it wait for one (`queues`).
+//! 3. It is begun, its work is queued, and its completion event is recorded behind it (`issue`).
+//! 4. A pass sees the event complete, gives event and stream back, and ends it (`completion`).
+//!
+//! # Rules
+//!
+//! - Passes are made by one thread at a time (`run::lowerings`). `under_way` belongs to that thread; the lock lets
+//!   `norn_device_open` add a device beside it. It is not held while the graph is changed or a body runs: both may come
+//!   back here.
+//! - Every thread has the right context current while it calls the driver, and its own back afterwards (`context`).
+//! - A producer on a device satisfies a consumer on one as soon as it is issued (`order::issue`). The consumer's stream
+//!   waits for the producer's event, unless that is on the same stream, or older than the newest event of its stream that
+//!   this one has waited for. A consumer whose producer is the newest work on its stream is put behind it there.
+//! - The host learns of completions by looking, at the oldest event of each stream only; when nothing has come for a while
+//!   it asks for a host function on each busy stream and rests until one has rung (`bell`).
+//! - A fault of the device ends it: everything on it and everything that comes later fails with the record of that fault.
+//!   Any other refusal of a query ends the operation, but not before its work has ended (`loss`).
+//!
+//! | file | idea |
+//! |---|---|
+//! | `driver`, `nvrtc` | the libraries, found at run time |
+//! | `device`, `context` | an open device; its context on the calling thread |
+//! | `memory`, `staging` | device and pinned memory, and the ceilings on them; pinned memory on the way to others |
+//! | `operation`, `queues`, `event` | operations, the streams they are put on, the events behind them |
+//! | `issue`, `completion`, `bell` | the two halves of a pass, and how norn is woken when it has stopped looking |
+//! | `loss` | when a device is given up |
+//! | `copy`, `kernel`, `provider` | what is queued; handles of cuBLAS and cuSOLVER |
+//! | `copier` | the threads that copies of pageable memory wait in |
+//! | `calls`, `application_stream` | the calls of the C API |
+
+pub(crate) mod application_stream;
+mod bell;
+pub(crate) mod calls;
+mod completion;
+mod context;
+mod copier;
+mod copy;
+pub(crate) mod device;
+mod driver;
+mod event;
+mod issue;
+mod kernel;
+mod loss;
+mod memory;
+mod nvrtc;
+mod operation;
+mod provider;
+mod queues;
+mod staging;
+
+use core::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+
+use self::bell::Bell;
+use self::device::Device;
+use self::driver::{Driver, PER_THREAD_STREAM};
+use self::kernel::{Kernel, Module};
+use self::memory::Ceiling;
+use self::operation::{Arrived, DeviceOperation, Inbox, Work};
+use self::provider::{Handles, Lease};
+use self::queues::{DeviceQueues, Discipline, Flight, InFlight};
+use self::staging::StagingPool;
+use crate::abi::device_types::norn_device_config;
+use crate::abi::slice::norn_slice;
+use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
+use crate::abi::types::*;
+use crate::error::{Error, Result};
+use crate::order::failure::SpreadMap;
+use crate::order::memory::{HostMemory, Memory};
+use crate::order::operation::Operation;
+use crate::run::config::Mode;
+use crate::run::lowerings::{Lowering, StagedCopy};
+use crate::run::runtime::Runtime;
+
+/// How long completions are looked for before the bell is hung up. A host function costs the stream 5 us and tells of a
+/// completion some 10 us later than a look does, so for shorter work looking is better.
+const PATIENCE: Duration = Duration::from_micros(50);
+
+/// How often completions are looked for after that, where a host function cannot tell of all of them.
+const GLANCE: Duration = Duration::from_micros(100);
+/// How often the devices are looked after while the bell hangs: after a fault no host function is called any more.
+const ROUND: Duration = Duration::from_millis(20);
+
+/// See the module's text.
+pub(crate) struct Cuda {
+    /// Outlives it: a runtime lets go of its lowerings when it closes.
+    runtime: &'static Runtime,
+    driver: &'static Driver,
+    discipline: Discipline,
+    /// How long it looks for completions without a pause.
+    patience: Duration,
+    devices: RwLock<Vec<Arc<Device>>>,
+    pinned: Arc<Ceiling>,
+    staging_pool: Arc<StagingPool>,
+    modules: RwLock<Vec<Module>>,
+    kernels: RwLock<Vec<Kernel>>,
+    inbox: Arc<Inbox>,
+    bell: Arc<Bell>,
+    under_way: Mutex<UnderWay>,
+    /// Operations on devices. Written by the thread that makes passes.
+    count: AtomicUsize,
+    /// The bell rings when anything completes.
+    asleep: AtomicBool,
+    /// The enqueue body that runs, for what it asks of its device.
+    enqueuing: Mutex<Option<Enqueuing>>,
+}
+
+/// An enqueue body that runs now, on the thread that makes passes.
+struct Enqueuing {
+    stream: usize,
+    /// Handles of its device that nobody has on lease, while the body runs.
+    handles: Handles,
+    leases: Vec<Lease>,
+}
+
+/// What the thread that makes passes works with.
+struct UnderWay {
+    devices: Vec<DeviceQueues>,
+    /// Every operation that is on a stream with an event behind it, by its token.
+    flights: SpreadMap<u64, Flight>,
+    /// Operations that end without having been on a stream, as soon as what they have noted has ended.
+    doomed: Vec<Arrived>,
+    /// Operations that have completed before the host has seen it of what they have noted.
+    early: Vec<InFlight>,
+    /// When something last went on.
+    since: Instant,
+}
+
+impl Cuda {
+    /// The lowering of a runtime, made by the first call that asks for a device.
+    pub(crate) fn of(runtime: &'static Runtime) -> Result<Arc<Self>> {
+        static MAKING: Mutex<()> = Mutex::new(());
+        if let Some(cuda) = runtime.lowering() {
+            return Ok(cuda);
+        }
+        let _one_at_a_time = MAKING.lock();
+        if let Some(cuda) = runtime.lowering() {
+            return Ok(cuda);
+        }
+        let settings = &runtime.settings;
+        let discipline = match settings.mode {
+            Mode::Async => Discipline::Leased,
+            Mode::DefaultStream => Discipline::Legacy,
+            Mode::Sync | Mode::Shuffle(_) => Discipline::Synchronous,
+        };
+        let cuda = Arc::new(Self {
+            runtime,
+            driver: Driver::get()?,
+            discipline,
+            patience: if settings.spin.is_zero() {
+                Duration::ZERO
+            } else {
+                PATIENCE.max(settings.spin)
+            },
+            devices: RwLock::default(),
+            pinned: Arc::new(Ceiling::new(settings.max_pinned_bytes)),
+            staging_pool: Arc::default(),
+            modules: RwLock::default(),
+            kernels: RwLock::default(),
+            inbox: Arc::default(),
+            bell: Bell::new(runtime),
+            under_way: Mutex::new(UnderWay {
+                devices: Vec::new(),
+                flights: SpreadMap::default(),
+                doomed: Vec::new(),
+                early: Vec::new(),
+                since: Instant::now(),
+            }),
+            count: AtomicUsize::new(0),
+            asleep: AtomicBool::new(false),
+            enqueuing: Mutex::new(None),
+        });
+        runtime.add_lowering(cuda.clone());
+        Ok(cuda)
+    }
+
+    /// The lowering of a runtime in which a device is open.
+    pub(crate) fn opened(runtime: &Runtime) -> Result<Arc<Self>> {
+        runtime.lowering().ok_or_else(|| {
+            Error::new(
+                NORN_E_UNSUPPORTED,
+                "no device is open in this runtime (norn_device_open)",
+            )
+        })
+    }
+
+    /// Opens a device, or finds it open.
+    ///
+    /// # Safety
+    /// `config.uuid` is NULL or zero-terminated.
+    pub(crate) unsafe fn open(
+        self: &Arc<Self>,
+        runtime: &Runtime,
+        config: &norn_device_config,
+    ) -> Result<norn_place> {
+        // SAFETY: passed on from the caller.
+        let ordinal = unsafe { device::select(self.driver, config) }?;
+        let mut devices = self.devices.write();
+        let place = |index: i32| norn_place {
+            kind: NORN_PLACE_DEVICE,
+            index,
+        };
+        if let Some(open) = devices.iter().find(|device| device.ordinal == ordinal) {
+            return Ok(place(open.number));
+        }
+        let number = devices.len() as i32;
+        let device = Arc::new(Device::open(self.driver, number, ordinal, config)?);
+        let queues = device
+            .enter()
+            .and_then(|_entered| DeviceQueues::new(&device, self.discipline));
+        match queues {
+            Ok(queues) => self.under_way.lock().devices.push(queues),
+            Err(refused) => {
+                device.close();
+                return Err(Error::from(refused));
+            }
+        }
+        runtime.settings.hooks.log.info(format_args!(
+            "opened device {number}: {}; the driver speaks CUDA {}.{}",
+            device.describe(),
+            self.driver.version() / 1000,
+            self.driver.version() % 1000 / 10
+        ));
+        devices.push(device);
+        Ok(place(number))
+    }
+
+    /// The open device of a place.
+    pub(crate) fn device(&self, place: norn_place, name: &str) -> Result<Arc<Device>> {
+        let devices = self.devices.read();
+        let wanted = usize::try_from(place.index).ok();
+        match wanted.and_then(|index| devices.get(index)) {
+            Some(device) if place.kind == NORN_PLACE_DEVICE => Ok(device.clone()),
+            _ => Err(Error::new(
+                NORN_E_INVALID,
+                format!(
+                    "{name} {{{}, {}}} is no open device",
+                    place.kind, place.index
+                ),
+            )),
+        }
+    }
+
+    /// The only open device.
+    fn only_device(&self, name: &str) -> Result<Arc<Device>> {
+        match &self.devices.read()[..] {
+            [device] => Ok(device.clone()),
+            [] => Err(Error::new(NORN_E_UNSUPPORTED, "no device is open")),
+            several => Err(Error::new(
+                NORN_E_INVALID,
+                format!(
+                    "{name}: {} devices are open, and none is named",
+                    several.len()
+                ),
+            )),
+        }
+    }
+
+    /// The device that an operation is for which is described by `how`: the one of its place, else that of its stream, else
+    /// the one that `otherwise` gives.
+    fn device_for(
+        &self,
+        how: &norn_task,
+        otherwise: impl FnOnce() -> Result<Arc<Device>>,
+    ) -> Result<Arc<Device>> {
+        match how.place.kind {
+            NORN_PLACE_DEVICE => self.device(how.place, "place"),
+            NORN_PLACE_ANY if !how.stream.is_null() => {
+                self.device_of_stream(how.stream as usize, otherwise)
+            }
+            NORN_PLACE_ANY => otherwise(),
+            kind => Err(Error::new(
+                NORN_E_INVALID,
+                format!("place.kind {kind} is no device"),
+            )),
+        }
+    }
+
+    fn device_of_stream(
+        &self,
+        stream: usize,
+        otherwise: impl FnOnce() -> Result<Arc<Device>>,
+    ) -> Result<Arc<Device>> {
+        check_stream(stream)?;
+        if stream <= PER_THREAD_STREAM {
+            return otherwise();
+        }
+        let mut context = core::ptr::null_mut();
+        // SAFETY: the application promises that its stream is one; writes the stream's context.
+        unsafe {
+            self.driver
+                .stream_get_context(stream as *mut _, &mut context)
+        }
+        .map_err(Error::from)?;
+        let devices = self.devices.read();
+        let found = devices.iter().find(|device| device.context.0 == context);
+        found.cloned().ok_or_else(|| {
+            Error::new(
+                NORN_E_INVALID,
+                format!("stream {stream:#x} belongs to no open device's primary context"),
+            )
+        })
+    }
+
+    /// An operation of a device. `joins`: producers that are issued are enough for it, where the mode has streams to wait.
+    fn operation(
+        &self,
+        device: &Arc<Device>,
+        work: Work,
+        stream: usize,
+        joins: bool,
+    ) -> Arc<DeviceOperation> {
+        let joins = joins && self.discipline == Discipline::Leased;
+        DeviceOperation::new(&self.inbox, device, work, stream, joins)
+    }
+
+    /// Operations that are on devices or wait for a stream.
+    fn has_any_under_way(&self) -> bool {
+        self.count.load(Ordering::SeqCst) != 0
+    }
+}
+
+/// Refuses streams that mean another one on every thread.
+fn check_stream(stream: usize) -> Result<()> {
+    if stream == PER_THREAD_STREAM {
+        return Err(Error::new(
+            NORN_E_INVALID,
+            "stream: the per-thread default stream is another one on each thread; name a stream, or the legacy default stream",
+        ));
+    }
+    Ok(())
+}
+
+/// What a datum's description asks for, if it is for a lowering of devices.
+fn is_for_devices(desc: &norn_data_desc) -> bool {
+    desc.place.kind == NORN_PLACE_DEVICE
+        || matches!(desc.kind, NORN_MEMORY_PINNED | NORN_MEMORY_DEVICE)
+}
+
+impl Lowering for Cuda {
+    fn pass(&self, runtime: &Runtime) -> bool {
+        // Silenced before the look: what rings later is found by the next.
+        self.bell.silence();
+        self.asleep.store(false, Ordering::SeqCst);
+        // Once for the whole pass; with one device every further entry finds its context current.
+        let first = self.devices.read().first().cloned();
+        let _entered = first.as_ref().and_then(|device| device.enter().ok());
+        let mut went_on = self.look_for_completions(runtime);
+        went_on |= self.issue_arrived(runtime);
+        if !went_on {
+            self.hang_up_bell();
+        }
+        went_on
+    }
+
+    fn wants_pass(&self) -> bool {
+        self.inbox.has(self.runtime.runs_bodies_here()) || self.has_any_under_way()
+    }
+
+    fn wants_worker(&self) -> bool {
+        self.inbox.has_bodies()
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    fn pause(&self) -> Option<Duration> {
+        Some(
+            if self.bell.is_rung() || self.inbox.has(self.runtime.runs_bodies_here()) {
+                Duration::ZERO
+            } else if self.asleep.load(Ordering::SeqCst) {
+                ROUND
+            } else {
+                GLANCE
+            },
+        )
+    }
+
+    fn check_place(&self, place: norn_place) -> Option<Result<()>> {
+        (place.kind == NORN_PLACE_DEVICE).then(|| self.device(place, "task.place").map(|_| ()))
+    }
+
+    fn check_memory(&self, desc: &norn_data_desc) -> Option<Result<()>> {
+        is_for_devices(desc).then(|| self.check_foreign(desc))
+    }
+
+    fn allocate(&self, desc: &norn_data_desc) -> Option<Result<Box<dyn Memory>>> {
+        let wanted = is_for_devices(desc) || desc.kind == NORN_MEMORY_MPI;
+        wanted.then(|| self.allocate_as_described(desc))
+    }
+
+    fn place_of_address(&self, address: usize) -> Option<norn_place> {
+        self.device_of_address(address)
+    }
+
+    fn staging(&self, place: norn_place, bytes: u64) -> Option<Result<Arc<dyn Memory>>> {
+        (place.kind == NORN_PLACE_DEVICE).then(|| self.take_staging(place, bytes))
+    }
+
+    fn copy_staged(
+        &self,
+        runtime: &Runtime,
+        slice: &norn_slice,
+        staging: Arc<dyn Memory>,
+        up: bool,
+    ) -> Option<Result<StagedCopy>> {
+        (slice.place.kind == NORN_PLACE_DEVICE)
+            .then(|| self.staged_copy(runtime, slice, staging, up))
+    }
+
+    fn operation_of_task(&self, task: &norn_task) -> Option<Result<Arc<dyn Operation>>> {
+        let body = task.enqueue?;
+        let operation = check_stream(task.stream as usize)
+            .and_then(|()| self.device_for(task, || self.only_device("task.place")))
+            .map(|device| {
+                self.operation(&device, Work::Enqueue(body), task.stream as usize, true)
+                    as Arc<dyn Operation>
+            });
+        Some(operation)
+    }
+
+    fn provider(&self, kind: i32, stream: *mut c_void) -> Option<Result<*mut c_void>> {
+        let mut enqueuing = self.enqueuing.lock();
+        let body = enqueuing
+            .as_mut()
+            .filter(|body| body.stream == stream as usize)?;
+        let leased = body.leases.iter().find(|lease| lease.kind() == kind);
+        if let Some(lease) = leased {
+            return Some(Ok(lease.handle()));
+        }
+        Some(body.handles.lease(kind, stream).map(|lease| {
+            let handle = lease.handle();
+            body.leases.push(lease);
+            handle
+        }))
+    }
+
+    fn close(&self) {
+        self.bell.unhang();
+        for module in self.modules.write().drain(..) {
+            module.unload();
+        }
+        for mut queues in self.under_way.lock().devices.drain(..) {
+            queues.copiers.stop();
+            let device = queues.device.clone();
+            if !device.is_silent()
+                && let Ok(_entered) = device.enter()
+            {
+                queues.destroy();
+            }
+        }
+        self.staging_pool.close();
+        for device in self.devices.write().drain(..) {
+            device.close();
+        }
+    }
+}
+
+impl Cuda {
+    fn allocate_as_described(&self, desc: &norn_data_desc) -> Result<Box<dyn Memory>> {
+        let on_device = desc.place.kind == NORN_PLACE_DEVICE;
+        match (desc.kind, on_device) {
+            (NORN_MEMORY_DEVICE, true) => {
+                let device = self.device(desc.place, "desc.place")?;
+                device.allocate(desc.bytes.max(1), false)
+            }
+            (NORN_MEMORY_MPI, true) => {
+                let device = self.device(desc.place, "desc.place")?;
+                device.allocate(desc.bytes.max(1), true)
+            }
+            (NORN_MEMORY_MPI, false) => Ok(Box::new(HostMemory::new(desc.bytes.max(1))?)),
+            (NORN_MEMORY_PINNED, false) => {
+                let devices = self.devices.read();
+                let device = devices
+                    .first()
+                    .ok_or_else(|| Error::new(NORN_E_UNSUPPORTED, "no device is open"))?;
+                device.allocate_pinned(desc.bytes.max(1), &self.pinned)
+            }
+            (kind, _) => Err(mismatch(kind, on_device)),
+        }
+    }
+
+    /// Checks that the caller's memory is what its description says.
+    fn check_foreign(&self, desc: &norn_data_desc) -> Result<()> {
+        let on_device = desc.place.kind == NORN_PLACE_DEVICE;
+        match (desc.kind, on_device) {
+            (NORN_MEMORY_DEVICE | NORN_MEMORY_MPI, true) => {
+                let device = self.device(desc.place, "desc.place")?;
+                if desc.bytes == 0 {
+                    return Ok(());
+                }
+                device.check_owns(desc.ptr as u64)
+            }
+            (NORN_MEMORY_PINNED | NORN_MEMORY_MPI, false) => Ok(()),
+            (kind, _) => Err(mismatch(kind, on_device)),
+        }
+    }
+}
+
+fn mismatch(kind: i32, on_device: bool) -> Error {
+    let place = if on_device { "a device" } else { "the host" };
+    Error::new(
+        NORN_E_INVALID,
+        format!("desc.kind {kind} is no memory of {place}, which desc.place says"),
+    )
+}

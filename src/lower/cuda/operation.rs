@@ -1,0 +1,258 @@
+//! Operations of devices, from their arrival to the queue that they wait in for a stream.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+
+use super::copy::{CopyPlan, FillPlan};
+use super::device::Device;
+use super::event::Event;
+use super::kernel::Launch;
+use crate::order::graph::Graph;
+use crate::order::memory::Memory;
+use crate::order::operation::Operation;
+use crate::order::token::Token;
+use crate::run::enqueue::EnqueueBody;
+
+/// What is queued on a stream.
+pub(crate) enum Work {
+    Copy(CopyPlan),
+    /// As `Copy`, from or to memory that lives as long.
+    Staged {
+        plan: CopyPlan,
+        #[allow(dead_code)] // held, not read
+        memory: Arc<dyn Memory>,
+    },
+    Fill(FillPlan),
+    Launch(Launch),
+    /// The application queues it itself.
+    Enqueue(EnqueueBody),
+    /// Nothing more: this event was recorded on a stream of the application's.
+    Recorded(Event),
+    /// Nothing: later work on the application's stream waits for what the operation waits for.
+    Wait,
+}
+
+impl Work {
+    fn name(&self) -> String {
+        match self {
+            Work::Copy(_) => "copy".into(),
+            Work::Staged { .. } => "copy on the way to or from another rank".into(),
+            Work::Fill(_) => "fill".into(),
+            Work::Launch(launch) => format!("kernel {}", launch.name),
+            Work::Enqueue(_) => "enqueue body".into(),
+            Work::Recorded(_) => "work on the application's stream".into(),
+            Work::Wait => "wait of the application's stream".into(),
+        }
+    }
+}
+
+/// How far an operation has come, for reports.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub(crate) enum Stage {
+    Submitted = 0,
+    /// Waits for a stream.
+    Arrived = 1,
+    /// On a stream.
+    Issued = 2,
+}
+
+/// An operation of one device.
+pub(crate) struct DeviceOperation {
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) device: Arc<Device>,
+    pub(crate) work: Work,
+    /// Stream of the application's that it is pinned to, 0: a leased one.
+    pub(crate) stream: usize,
+    /// Its stream can wait for producers that are issued.
+    joins: bool,
+    notes: Mutex<Notes>,
+    stage: AtomicU8,
+}
+
+/// A producer that satisfied the operation when it was issued.
+#[derive(Clone, Copy)]
+pub(crate) struct Note {
+    pub(crate) producer: Token,
+    /// Its failure fails the operation.
+    pub(crate) propagates: bool,
+}
+
+/// See `order::issue`.
+#[derive(Default)]
+struct Notes {
+    list: SmallVec<[Note; 4]>,
+    /// It takes no more: it is being cancelled.
+    closed: bool,
+}
+
+impl DeviceOperation {
+    pub(crate) fn new(
+        inbox: &Arc<Inbox>,
+        device: &Arc<Device>,
+        work: Work,
+        stream: usize,
+        joins: bool,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            inbox: inbox.clone(),
+            device: device.clone(),
+            work,
+            stream,
+            joins,
+            notes: Mutex::default(),
+            stage: AtomicU8::new(Stage::Submitted as u8),
+        })
+    }
+
+    /// The producers it has noted. Complete once it has arrived.
+    pub(crate) fn notes(&self) -> SmallVec<[Note; 4]> {
+        self.notes.lock().list.clone()
+    }
+
+    /// Whether all it has noted have ended.
+    pub(crate) fn is_free(&self, graph: &Graph) -> bool {
+        let notes = self.notes.lock();
+        notes
+            .list
+            .iter()
+            .all(|note| graph.is_complete(note.producer))
+    }
+
+    /// The failure of a noted producer that fails it too, 0 if there is none so far.
+    pub(crate) fn cause_in_notes(&self, graph: &Graph) -> u32 {
+        let notes = self.notes.lock();
+        let propagating = notes.list.iter().filter(|note| note.propagates);
+        propagating
+            .map(|note| graph.cause_of_complete(note.producer))
+            .find(|cause| *cause != 0)
+            .unwrap_or(0)
+    }
+
+    pub(crate) fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage as u8, Ordering::Relaxed);
+    }
+
+    fn is_body(&self) -> bool {
+        matches!(self.work, Work::Enqueue(_))
+    }
+}
+
+impl Operation for DeviceOperation {
+    fn arrive(self: Arc<Self>, node: u32) {
+        self.set_stage(Stage::Arrived);
+        let inbox = self.inbox.clone();
+        inbox.push(Arrived {
+            node,
+            operation: self,
+        });
+    }
+
+    fn cancelled(self: Arc<Self>, _cause: u32) {
+        // Nobody outside counts on it. One that has arrived is found cancelled when it is begun.
+    }
+
+    /// What it would follow may still be under way: its lowering waits for that before it ends it.
+    fn is_owed(&self) -> bool {
+        !self.notes.lock().list.is_empty()
+    }
+
+    fn joins_at_issue(&self) -> bool {
+        self.joins
+    }
+
+    fn note(&self, producer: Token, propagates: bool) -> bool {
+        let mut notes = self.notes.lock();
+        if !notes.closed {
+            notes.list.push(Note {
+                producer,
+                propagates,
+            });
+        }
+        !notes.closed
+    }
+
+    fn close_notes(&self, is_complete: &dyn Fn(Token) -> bool) -> bool {
+        let mut notes = self.notes.lock();
+        notes.closed |= notes.list.iter().all(|note| is_complete(note.producer));
+        notes.closed
+    }
+
+    fn device(&self) -> i32 {
+        self.device.number
+    }
+
+    fn describe(&self) -> String {
+        let stage = match self.stage.load(Ordering::Relaxed) {
+            0 => "not issued",
+            1 => "waits for a stream",
+            _ => "issued, not complete",
+        };
+        format!(
+            "{} on device {}: {stage}",
+            self.work.name(),
+            self.device.number
+        )
+    }
+}
+
+/// An operation all of whose predecessors are done.
+pub(crate) struct Arrived {
+    pub(crate) node: u32,
+    pub(crate) operation: Arc<DeviceOperation>,
+}
+
+/// Operations that have arrived and that no pass has seen. Any thread puts them in, in the middle of a change of the graph.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    /// Those that any thread may issue.
+    plain: Mutex<VecDeque<Arrived>>,
+    plain_count: AtomicUsize,
+    /// Those with a body of the application's, which runs only where bodies may.
+    bodies: Mutex<VecDeque<Arrived>>,
+    body_count: AtomicUsize,
+}
+
+impl Inbox {
+    fn push(&self, arrived: Arrived) {
+        let (queue, count) = if arrived.operation.is_body() {
+            (&self.bodies, &self.body_count)
+        } else {
+            (&self.plain, &self.plain_count)
+        };
+        let mut queue = queue.lock();
+        queue.push_back(arrived);
+        // Sequentially consistent, as the duty's protocol demands of a want.
+        count.store(queue.len(), Ordering::SeqCst);
+    }
+
+    /// Takes everything that this thread may issue. `bodies`: it may run bodies.
+    pub(crate) fn take(&self, bodies: bool, into: &mut Vec<Arrived>) {
+        let mut take = |queue: &Mutex<VecDeque<Arrived>>, count: &AtomicUsize| {
+            if count.load(Ordering::SeqCst) != 0 {
+                let mut queue = queue.lock();
+                into.extend(queue.drain(..));
+                count.store(0, Ordering::SeqCst);
+            }
+        };
+        take(&self.plain, &self.plain_count);
+        if bodies {
+            take(&self.bodies, &self.body_count);
+        }
+    }
+
+    /// Whether there are bodies to run.
+    pub(crate) fn has_bodies(&self) -> bool {
+        self.body_count.load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether there is anything for a thread that may run bodies, or may not.
+    pub(crate) fn has(&self, bodies: bool) -> bool {
+        self.plain_count.load(Ordering::SeqCst) != 0
+            || (bodies && self.body_count.load(Ordering::SeqCst) != 0)
+    }
+}

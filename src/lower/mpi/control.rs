@@ -1,0 +1,331 @@
+//! Control messages: what ranks tell each other beside the data, on a communicator of its own.
+//!
+//! Each is one short message; those of a pair of ranks arrive in the order they were sent in, which the rules of
+//! `balance` and `close` rest on. Numbers are little-endian, texts are cut to what a failure's record holds.
+
+use super::rest::Rest;
+use crate::abi::status::norn_status;
+
+/// Most bytes of one.
+pub(crate) const LARGEST: usize = 512;
+
+/// Where a message travels: tags of one lane between two ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Wire {
+    pub(crate) lane: u32,
+    pub(crate) tag: i32,
+}
+
+/// What failed first, as another rank tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) status: norn_status,
+    pub(crate) code: i32,
+    pub(crate) rank: i32,
+    pub(crate) worker: i32,
+    pub(crate) name: String,
+    pub(crate) operation: String,
+    pub(crate) text: String,
+}
+
+/// What a message between two ranks is, in full.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Number of the message on its wire.
+    pub(crate) sequence: u64,
+    /// Key, or -1 of an ordered edge.
+    pub(crate) key: i64,
+    /// Number among the edges of this key or order.
+    pub(crate) number: u64,
+    pub(crate) bytes: u64,
+    pub(crate) name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// The next message of this wire that is a poison is one because of this.
+    Poison(Wire, Record),
+    /// A message looks like a poison: was it one?
+    Query(Wire),
+    /// All poisons sent on this wire before the query have been told.
+    Answer(Wire),
+    /// No message comes beyond these `messages`, and no collective of a lane beyond its count.
+    Bye { messages: u64 },
+    /// A collective of this lane and number was not entered because of this.
+    Declined {
+        lane: u32,
+        number: u64,
+        record: Record,
+    },
+    /// A collective waits for one who has said Bye.
+    Join { lane: u32, number: u64 },
+    /// Everything unfinished of the world fails.
+    Fail(Record),
+    /// A rank closes and cancels: it receives nothing more, and what it has sent counts for nothing.
+    Quit,
+    /// The last word of a rank.
+    Fin,
+    /// How a rank rests, or that it does not; `wave`: what it answers, 0 of itself.
+    Rest { wave: u64, rest: Option<Rest> },
+    /// Does the rank still rest?
+    Confirm { wave: u64 },
+    /// All ranks rest, and nothing is on its way. `by_tags`: on some rank ready messages wait behind others of their tag.
+    Rested { by_tags: bool },
+    /// Verify mode: what the next message of this wire is.
+    Declared(Wire, Identity),
+}
+
+impl Control {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer(Vec::with_capacity(64));
+        match self {
+            Self::Poison(wire, record) => writer.u32(1).wire(wire).record(record),
+            Self::Query(wire) => writer.u32(2).wire(wire),
+            Self::Answer(wire) => writer.u32(3).wire(wire),
+            Self::Bye { messages } => writer.u32(4).u64(*messages),
+            Self::Declined {
+                lane,
+                number,
+                record,
+            } => writer.u32(5).u32(*lane).u64(*number).record(record),
+            Self::Join { lane, number } => writer.u32(6).u32(*lane).u64(*number),
+            Self::Fail(record) => writer.u32(7).record(record),
+            Self::Fin => writer.u32(9),
+            Self::Quit => writer.u32(13),
+            Self::Rest { wave, rest } => {
+                let known = rest.is_some();
+                let rest = rest.unwrap_or(Rest {
+                    activity: 0,
+                    sent: 0,
+                    received: 0,
+                    blocked: false,
+                });
+                writer
+                    .u32(10)
+                    .u64(*wave)
+                    .u32(u32::from(known))
+                    .u64(rest.activity)
+                    .u64(rest.sent)
+                    .u64(rest.received)
+                    .u32(u32::from(rest.blocked))
+            }
+            Self::Confirm { wave } => writer.u32(11).u64(*wave),
+            Self::Rested { by_tags } => writer.u32(12).u32(u32::from(*by_tags)),
+            Self::Declared(wire, identity) => writer
+                .u32(8)
+                .wire(wire)
+                .u64(identity.sequence)
+                .u64(identity.key as u64)
+                .u64(identity.number)
+                .u64(identity.bytes)
+                .text(&identity.name, 63),
+        };
+        debug_assert!(writer.0.len() <= LARGEST);
+        writer.0
+    }
+
+    /// None: not a control message of this version.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        Some(match reader.u32()? {
+            1 => Self::Poison(reader.wire()?, reader.record()?),
+            2 => Self::Query(reader.wire()?),
+            3 => Self::Answer(reader.wire()?),
+            4 => Self::Bye {
+                messages: reader.u64()?,
+            },
+            5 => Self::Declined {
+                lane: reader.u32()?,
+                number: reader.u64()?,
+                record: reader.record()?,
+            },
+            6 => Self::Join {
+                lane: reader.u32()?,
+                number: reader.u64()?,
+            },
+            7 => Self::Fail(reader.record()?),
+            8 => Self::Declared(
+                reader.wire()?,
+                Identity {
+                    sequence: reader.u64()?,
+                    key: reader.u64()? as i64,
+                    number: reader.u64()?,
+                    bytes: reader.u64()?,
+                    name: reader.text()?,
+                },
+            ),
+            9 => Self::Fin,
+            13 => Self::Quit,
+            10 => {
+                let wave = reader.u64()?;
+                let known = reader.u32()? != 0;
+                let rest = Rest {
+                    activity: reader.u64()?,
+                    sent: reader.u64()?,
+                    received: reader.u64()?,
+                    blocked: reader.u32()? != 0,
+                };
+                Self::Rest {
+                    wave,
+                    rest: known.then_some(rest),
+                }
+            }
+            11 => Self::Confirm {
+                wave: reader.u64()?,
+            },
+            12 => Self::Rested {
+                by_tags: reader.u32()? != 0,
+            },
+            _ => return None,
+        })
+    }
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+    fn wire(&mut self, wire: &Wire) -> &mut Self {
+        self.u32(wire.lane).u32(wire.tag as u32)
+    }
+    fn text(&mut self, text: &str, most: usize) -> &mut Self {
+        let mut length = text.len().min(most);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        self.u32(length as u32);
+        self.0.extend_from_slice(&text.as_bytes()[..length]);
+        self
+    }
+    fn record(&mut self, record: &Record) -> &mut Self {
+        self.u32(record.status as u32)
+            .u32(record.code as u32)
+            .u32(record.rank as u32)
+            .u32(record.worker as u32)
+            .text(&record.name, 63)
+            .text(&record.operation, 63)
+            .text(&record.text, 255)
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+    fn wire(&mut self) -> Option<Wire> {
+        Some(Wire {
+            lane: self.u32()?,
+            tag: self.u32()? as i32,
+        })
+    }
+    fn text(&mut self) -> Option<String> {
+        let length = self.u32()? as usize;
+        let (head, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(String::from_utf8_lossy(head).into_owned())
+    }
+    fn record(&mut self) -> Option<Record> {
+        Some(Record {
+            status: self.u32()? as i32,
+            code: self.u32()? as i32,
+            rank: self.u32()? as i32,
+            worker: self.u32()? as i32,
+            name: self.text()?,
+            operation: self.text()?,
+            text: self.text()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            status: -60,
+            code: 7,
+            rank: 3,
+            worker: -1,
+            name: "potrf".into(),
+            operation: "body".into(),
+            text: "ü".repeat(300),
+        }
+    }
+
+    #[test]
+    fn every_kind_comes_back_as_it_was_and_fits() {
+        let wire = Wire {
+            lane: 4,
+            tag: 32767,
+        };
+        let cut = Record {
+            text: "ü".repeat(127),
+            ..record()
+        };
+        let identity = Identity {
+            sequence: 3,
+            key: -1,
+            number: 9,
+            bytes: 1 << 40,
+            name: "x".into(),
+        };
+        for control in [
+            Control::Poison(wire, cut.clone()),
+            Control::Query(wire),
+            Control::Answer(wire),
+            Control::Bye { messages: 1 << 40 },
+            Control::Declined {
+                lane: 1,
+                number: 2,
+                record: cut.clone(),
+            },
+            Control::Join { lane: 1, number: 2 },
+            Control::Fail(cut),
+            Control::Fin,
+            Control::Rest {
+                wave: 3,
+                rest: Some(Rest {
+                    activity: 1,
+                    sent: 2,
+                    received: 3,
+                    blocked: true,
+                }),
+            },
+            Control::Rest {
+                wave: 3,
+                rest: None,
+            },
+            Control::Confirm { wave: 7 },
+            Control::Rested { by_tags: true },
+            Control::Quit,
+            Control::Declared(wire, identity),
+        ] {
+            let bytes = control.encode();
+            assert!(bytes.len() <= LARGEST);
+            assert_eq!(Control::decode(&bytes), Some(control.clone()));
+            for length in 0..bytes.len() {
+                assert_ne!(Control::decode(&bytes[..length]), Some(control.clone()));
+            }
+        }
+        let long = Control::Fail(record()).encode();
+        assert!(long.len() <= LARGEST);
+    }
+}

@@ -1,0 +1,213 @@
+//! The end of a world: told to all ranks, and waited for until nothing is under way anywhere.
+//!
+//! 1. All exchanges of this rank end.
+//! 2. It tells every rank how many messages it has sent to it (`Bye`), and from now on takes in and drops what comes
+//!    without a receive. A rank that has heard Bye and received that many messages fails its other receives from there.
+//! 3. When it has heard Bye from every rank, received all that was sent, and nothing of its own is under way, it says
+//!    `Fin`, its last word. Until then it may have to answer or to join.
+//! 4. When it has heard Fin from every rank, nothing can come any more, and the communicators are freed.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::control::Control;
+use super::engine::{Engine, Finished, How};
+use super::world::{World, life};
+use super::worlds;
+use crate::abi::status::{NORN_E_STATE, NORN_E_THREAD, NORN_E_TIMEOUT};
+use crate::error::{Error, Result};
+use crate::run::runtime::Runtime;
+use crate::run::wait::{Goal, Watching, deadline_of};
+
+impl World {
+    /// `norn_world_detach`.
+    pub(crate) fn detach(&self, runtime: &Runtime, timeout_ns: i64) -> Result<()> {
+        runtime.refuse_in_body("detaching a world")?;
+        self.end(runtime, deadline_of(timeout_ns))
+    }
+
+    /// Ends the world; an end that timed out goes on where it stopped.
+    pub(crate) fn end(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {
+        if !self.may_call() {
+            return Err(Error::new(
+                NORN_E_THREAD,
+                "below MPI_THREAD_SERIALIZED a world is detached by the thread that initialised MPI",
+            ));
+        }
+        let Some(_turn) = self.detaching.try_lock() else {
+            return Err(Error::new(
+                NORN_E_STATE,
+                "another thread is detaching this world",
+            ));
+        };
+        if self.life.load(Ordering::SeqCst) == life::OVER {
+            return Ok(());
+        }
+        self.life.store(life::ENDING, Ordering::SeqCst);
+        let _open = runtime.keep_going();
+        let _watching = Watching::new(runtime, true);
+        let wait = |reached: &dyn Fn() -> bool, what: &dyn Fn() -> String| {
+            runtime
+                .wait_outside(
+                    deadline,
+                    Goal {
+                        reached,
+                        dear: false,
+                    },
+                )
+                .map_err(|error| match error.status() {
+                    NORN_E_TIMEOUT => Error::new(NORN_E_TIMEOUT, what()),
+                    _ => error,
+                })
+        };
+        wait(&|| self.live() == 0, &|| {
+            format!(
+                "{} messages or collectives of this rank have not ended",
+                self.live()
+            )
+        })?;
+        {
+            let mut engine = self.engine.lock();
+            if self.has_mpi() {
+                engine.say_bye(self);
+            }
+        }
+        self.stir(runtime);
+        wait(&|| self.settled.load(Ordering::SeqCst), &|| {
+            self.engine.lock().missing(self)
+        })?;
+        self.release(runtime);
+        worlds::leave(self);
+        runtime.remove_lowering(self);
+        Ok(())
+    }
+
+    /// Frees what MPI holds for the world.
+    fn release(&self, runtime: &Runtime) {
+        let mut engine = self.engine.lock();
+        // Under the lock: no pass uses what is freed below.
+        self.life.store(life::OVER, Ordering::SeqCst);
+        if !self.has_mpi() {
+            return;
+        }
+        self.give_back_to_mpi(runtime, &mut engine);
+    }
+
+    /// Frees what MPI holds. Nothing is under way any more but the control receive, or MPI ends anyway.
+    pub(crate) fn give_back_to_mpi(&self, runtime: &Runtime, engine: &mut Engine) {
+        engine.stop_listening();
+        let mut finished = Finished::new();
+        while engine.is_listening() {
+            engine.test(self, runtime, &mut finished);
+            std::thread::yield_now();
+        }
+        if engine.in_flight() > 0 {
+            return;
+        }
+        let mut comms = vec![engine.control];
+        comms.append(&mut engine.message_lanes);
+        comms.extend(engine.lanes.drain(..).map(|lane| lane.comm));
+        for comm in comms {
+            if let Err(failed) = self.calls.comm_free(comm) {
+                self.complain(runtime, &self.calls.describe(failed));
+            }
+        }
+        if !engine.requests.close() {
+            self.complain(runtime, "requests were left when the world was detached");
+        }
+    }
+
+    /// In a pass of a world that ends: whether it has.
+    pub(crate) fn settle(&self, engine: &mut Engine) {
+        if engine.said_bye && !engine.said_fin && engine.has_received_all() {
+            engine.say_fin(self);
+        }
+        if engine.said_fin && engine.is_done() {
+            self.settled.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Engine {
+    /// Tells all ranks that this one has nothing more to say.
+    pub(crate) fn say_bye(&mut self, world: &World) {
+        if self.said_bye {
+            return;
+        }
+        self.said_bye = true;
+        self.sinks = true;
+        for rank in 0..world.size {
+            // To itself too, behind what it has told itself.
+            let messages = self.peer(rank).sent;
+            self.tell(rank, &Control::Bye { messages });
+        }
+    }
+
+    fn say_fin(&mut self, world: &World) {
+        self.said_fin = true;
+        self.tell_every(&Control::Fin);
+        let _ = world;
+    }
+
+    /// Whether every rank has left and nothing is on its way to here, or from here.
+    fn has_received_all(&self) -> bool {
+        self.in_flight() == 0
+            && !self.has_suspects()
+            && !self.asks()
+            && !self.has_agreements()
+            && self
+                .peers
+                .iter()
+                .all(|peer| peer.lost || peer.bye.is_some_and(|messages| peer.received >= messages))
+    }
+
+    fn is_done(&self) -> bool {
+        self.in_flight() == 0 && self.peers.iter().all(|peer| peer.lost || peer.fin)
+    }
+
+    /// What an end waits for, in words.
+    fn missing(&self, world: &World) -> String {
+        const SHOWN: usize = 8;
+        let waiting: Vec<String> = self
+            .peers
+            .iter()
+            .enumerate()
+            .filter(|(_, peer)| !peer.lost && !peer.fin)
+            .map(|(rank, peer)| match peer.bye {
+                None => format!("rank {rank} has not detached or closed"),
+                Some(messages) if peer.received < messages => format!(
+                    "{} of {messages} messages from rank {rank} have come",
+                    peer.received
+                ),
+                Some(_) => format!("rank {rank} still waits for others"),
+            })
+            .collect();
+        let more = waiting.len().saturating_sub(SHOWN);
+        let mut text = waiting[..waiting.len().min(SHOWN)].join("; ");
+        if more > 0 {
+            text = format!("{text}; ... and {more} more");
+        }
+        format!(
+            "rank {} cannot leave yet, {} requests are in flight: {text}",
+            world.rank,
+            self.in_flight()
+        )
+    }
+
+    /// MPI is gone: forgets its requests and ends what they were for.
+    pub(crate) fn forsake(&mut self, finished: &mut Finished) {
+        let record = self.failed.clone().unwrap_or_default();
+        for exchange in self.abandon_flights() {
+            super::balance::finish(exchange, How::Remote(record.clone()), finished);
+        }
+        self.balance_failed(&record, finished);
+        self.forget_queries();
+        for exchange in self.forget_kept() {
+            super::balance::finish(exchange, How::Remote(record.clone()), finished);
+        }
+        for exchange in self.verify.forget() {
+            super::balance::finish(exchange, How::Remote(record.clone()), finished);
+        }
+        self.sinks = false;
+    }
+}

@@ -1,0 +1,502 @@
+//! The engine of a world: what MPI has of it. Used by one thread at a time, under its lock.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::balance::Balance;
+use super::calls::{Calls, Requests};
+use super::collective::Lane;
+use super::control::{Control, LARGEST, Record};
+use super::exchange::{Exchange, Message, What, stage};
+use super::kept::Kept;
+use super::rest::Resting;
+use super::table::*;
+use super::verify::Verify;
+use super::world::{Note, World};
+use crate::abi::status::{NORN_E_CLOSED, norn_status};
+use crate::order::body::Begin;
+use crate::run::runtime::Runtime;
+
+/// Exchanges a pass posts.
+const MOST_POSTED: usize = 256;
+
+/// What a request is for.
+pub(crate) enum Flight {
+    /// A message of the graph.
+    Message {
+        exchange: Arc<Exchange>,
+        /// In verify mode, its number on its wire.
+        sequence: u64,
+        /// Why it was cancelled, once it was.
+        cancelled: Option<Cancelled>,
+        /// It was taken in before (`kept`), and counted then.
+        kept: bool,
+        /// Memory of a receive of nothing, which has room for a poison.
+        #[allow(dead_code)] // written by MPI
+        memory: Vec<u8>,
+    },
+    /// A poison, or a receive into scratch memory, which is kept here.
+    Owed {
+        peer: i32,
+        receive: bool,
+        wire: super::control::Wire,
+        expected: u64,
+        sequence: u64,
+        #[allow(dead_code)] // read and written by MPI
+        memory: Vec<u8>,
+    },
+    /// A message that nobody declared a receive for, on its way to nowhere.
+    Sunk {
+        peer: i32,
+        wire: super::control::Wire,
+        memory: Vec<u8>,
+    },
+    /// A message that was taken in, on its way to its receive.
+    Handed {
+        #[allow(dead_code)] // read by MPI
+        memory: Vec<u8>,
+    },
+    /// A control message of ours.
+    Control {
+        peer: i32,
+        #[allow(dead_code)] // read by MPI
+        bytes: Vec<u8>,
+    },
+    ControlReceive,
+    /// The agreement on whether the head of this lane is entered.
+    Guard(u32),
+    Collective(Arc<Exchange>),
+}
+
+/// Why a receive was cancelled. Kept from that moment on: what is known of the other rank when it ends may be more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cancelled {
+    /// The world has failed.
+    Failed,
+    /// The other rank has left, and all that it sent has come.
+    Left,
+    /// This rank closes and cancels.
+    Quit,
+    /// All ranks rest. `by_tags`: messages of some rank waited for others that share their tags.
+    Rest { by_tags: bool },
+}
+
+/// What happened to a receive on its way.
+#[derive(Clone, Copy)]
+pub(crate) struct Fate {
+    pub(crate) cancelled: Option<Cancelled>,
+    pub(crate) kept: bool,
+}
+
+/// What is known of another rank.
+#[derive(Clone, Default)]
+pub(crate) struct Peer {
+    /// Messages posted to it, poisons included.
+    pub(crate) sent: u64,
+    /// Messages received from it, whatever became of them.
+    pub(crate) received: u64,
+    /// It closes and cancels.
+    pub(crate) quit: bool,
+    /// How many it has sent in all, once it has said so.
+    pub(crate) bye: Option<u64>,
+    /// It has said its last word.
+    pub(crate) fin: bool,
+    /// MPI can reach it no more.
+    pub(crate) lost: bool,
+    /// Its receives posted here were cancelled, because nothing more comes.
+    pub(crate) cut_off: bool,
+}
+
+impl Peer {
+    /// Whether nothing more comes from it.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.lost || self.quit || self.bye.is_some_and(|sent| self.received >= sent)
+    }
+
+    /// Whether it leaves: it enters collectives only where it is called to.
+    pub(crate) fn leaves(&self) -> bool {
+        self.quit || self.bye.is_some()
+    }
+
+    /// Whether it leaves, and what it has sent has not all come.
+    pub(crate) fn is_leaver(&self) -> bool {
+        !self.lost
+            && match self.bye {
+                Some(sent) => self.received < sent,
+                None => self.quit,
+            }
+    }
+
+    /// Whether it receives nothing more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.lost || self.quit || self.bye.is_some()
+    }
+}
+
+/// How an exchange ended.
+pub(crate) enum How {
+    Success,
+    Failed {
+        status: norn_status,
+        code: i32,
+        operation: &'static str,
+        text: String,
+    },
+    /// Because of this cause on this rank.
+    Propagated(u32),
+    /// Because of what failed on another rank.
+    Remote(Record),
+}
+
+/// Exchanges whose tokens are to be completed, when the engine's lock is given back.
+pub(crate) type Finished = SmallVec<[(Arc<Exchange>, u32, How); 1]>;
+
+/// See the module's text.
+pub(crate) struct Engine {
+    pub(crate) requests: Requests,
+    pub(crate) control: i32,
+    /// Communicators of messages: of keys, then of ordered edges.
+    pub(crate) message_lanes: Vec<i32>,
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) byte: i32,
+    /// This rank.
+    pub(crate) rank: i32,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) balance: Balance,
+    pub(crate) kept: Kept,
+    pub(crate) verify: Verify,
+    pub(crate) resting: Resting,
+    /// Messages that arrive without a receive are taken in and dropped: this rank has no more receives to declare.
+    pub(crate) sinks: bool,
+    pub(crate) said_quit: bool,
+    /// Some rank leaves.
+    pub(crate) heard_leave: bool,
+    pub(crate) said_bye: bool,
+    pub(crate) said_fin: bool,
+    /// MPI is gone, and what was under way was ended.
+    pub(crate) forsaken: bool,
+    /// Why everything unfinished fails, once it does.
+    pub(crate) failed: Option<Record>,
+    pub(crate) flights: Vec<Option<Flight>>,
+    pub(crate) order: Vec<i32>,
+    pub(crate) position: Vec<u32>,
+    /// Where the window begins.
+    pub(crate) cursor: usize,
+    pub(crate) control_slot: i32,
+    pub(crate) control_buffer: Box<[u8; LARGEST]>,
+    ready: VecDeque<Arc<Exchange>>,
+    /// Memory for the inbox of the next pass; empty.
+    pub(crate) notes: Vec<Note>,
+    // Scratch of `test`.
+    chosen: Vec<i32>,
+    done: Vec<norn_mpi_done>,
+    ended_flights: Vec<Option<Flight>>,
+}
+
+impl Engine {
+    #[allow(clippy::too_many_arguments)] // made at one place, out of what attaching has found
+    pub(crate) fn new(
+        requests: Requests,
+        control: i32,
+        message_lanes: Vec<i32>,
+        collective_lane: i32,
+        byte: i32,
+        size: i32,
+        verify: Verify,
+    ) -> Self {
+        Self {
+            requests,
+            control,
+            message_lanes,
+            lanes: vec![Lane::new(collective_lane)],
+            byte,
+            rank: verify.rank(),
+            peers: vec![Peer::default(); size as usize],
+            balance: Balance::default(),
+            kept: Kept::default(),
+            verify,
+            resting: Resting::default(),
+            sinks: false,
+            said_quit: false,
+            heard_leave: false,
+            said_bye: false,
+            said_fin: false,
+            forsaken: false,
+            failed: None,
+            flights: Vec::new(),
+            order: Vec::new(),
+            position: Vec::new(),
+            cursor: 0,
+            control_slot: -1,
+            control_buffer: Box::new([0; LARGEST]),
+            ready: VecDeque::new(),
+            notes: Vec::new(),
+            chosen: Vec::new(),
+            done: Vec::new(),
+            ended_flights: Vec::new(),
+        }
+    }
+
+    pub(crate) fn calls(&self) -> Calls {
+        self.requests.calls
+    }
+
+    pub(crate) fn peer(&mut self, rank: i32) -> &mut Peer {
+        &mut self.peers[rank as usize]
+    }
+
+    /// Requests beside the control receive.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether another pass can achieve something.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.order.is_empty()
+            || !self.ready.is_empty()
+            || self.sinks
+            || self.has_leavers()
+            || self.has_suspects()
+            || self.has_unexplained()
+            || self.verify.waits()
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    // ----- a pass -----
+
+    /// Acts on what the graph has told.
+    pub(crate) fn take_note(
+        &mut self,
+        world: &World,
+        runtime: &Runtime,
+        note: Note,
+        finished: &mut Finished,
+    ) {
+        match note {
+            Note::Arrived(node, exchange) => {
+                if exchange.stage() != stage::DECLARED {
+                    // Cancelled while it was on its way here: this only gives its node back.
+                    let _ = runtime.begin_operation(node);
+                    return;
+                }
+                exchange.set_node(node);
+                exchange.set_stage(stage::ARRIVED);
+                self.make_ready(exchange);
+            }
+            Note::Cancelled(cause, exchange) => {
+                let node = exchange.node();
+                exchange.set_cause(cause);
+                exchange.set_stage(stage::OWED);
+                if node != 0 {
+                    exchange.set_node(0);
+                    let _ = runtime.begin_operation(node);
+                } else {
+                    self.make_ready(exchange);
+                }
+            }
+            Note::Refused(exchange) => {
+                // Its submission was refused; the one behind it may be the first now.
+                exchange.set_stage(stage::ENDED);
+                if let Some(next) = world.lines.leave(&exchange) {
+                    self.ready.push_back(next);
+                }
+            }
+            Note::Quit => self.quit(world),
+            Note::Fail(record) => {
+                if self.failed.is_none() {
+                    self.tell_all(world.rank, &Control::Fail(record.clone()));
+                    self.fail_world(world, record, finished);
+                }
+            }
+        }
+    }
+
+    fn make_ready(&mut self, exchange: Arc<Exchange>) {
+        if exchange.is_first() {
+            self.ready.push_back(exchange);
+        }
+    }
+
+    /// Posts what is ready, in the order of each line. Returns whether there was any.
+    pub(crate) fn post_ready(
+        &mut self,
+        world: &World,
+        runtime: &Runtime,
+        finished: &mut Finished,
+    ) -> bool {
+        let mut posted = 0;
+        while posted < MOST_POSTED
+            && let Some(exchange) = self.ready.pop_front()
+        {
+            posted += 1;
+            match exchange.stage() {
+                stage::ARRIVED => {
+                    let node = exchange.node();
+                    exchange.set_node(0);
+                    if runtime.begin_operation(node) == Begin::Skip {
+                        // It waits for its turn at COMMUTE data and arrives again, or was cancelled, which is told.
+                        exchange.set_stage(stage::DECLARED);
+                        continue;
+                    }
+                    let doom = if exchange.always {
+                        0
+                    } else {
+                        runtime.graph().doom_of(node)
+                    };
+                    exchange.set_cause(doom);
+                    self.begin(world, runtime, &exchange, node, finished);
+                }
+                stage::OWED => self.begin(world, runtime, &exchange, 0, finished),
+                _ => continue,
+            }
+        }
+        posted != 0
+    }
+
+    /// Posts the first exchange of a line. `node`: its node, begun; 0: its token is complete, it is only owed.
+    fn begin(
+        &mut self,
+        world: &World,
+        runtime: &Runtime,
+        exchange: &Arc<Exchange>,
+        node: u32,
+        finished: &mut Finished,
+    ) {
+        exchange.set_node(node);
+        match &exchange.what {
+            What::Collective(_) => {
+                self.begin_collective(world, runtime, exchange, finished);
+                return;
+            }
+            What::Message(message) => {
+                self.begin_message(world, runtime, exchange, message, finished);
+            }
+        }
+        self.leave_line(world, exchange);
+    }
+
+    /// An exchange gives its place in its line up to the next.
+    pub(crate) fn leave_line(&mut self, world: &World, exchange: &Exchange) {
+        if let Some(next) = world.lines.leave(exchange) {
+            self.ready.push_back(next);
+        }
+    }
+
+    /// Looks at some requests. Returns whether anything has ended.
+    pub(crate) fn test(
+        &mut self,
+        world: &World,
+        runtime: &Runtime,
+        finished: &mut Finished,
+    ) -> bool {
+        let mut chosen = core::mem::take(&mut self.chosen);
+        let mut done = core::mem::take(&mut self.done);
+        self.choose(&mut chosen);
+        if let Err(failed) = self.requests.test(&chosen, &mut done) {
+            world.complain(runtime, &self.calls().describe(failed));
+        }
+        // All are taken first: the slots are free, and what is posted meanwhile may get them.
+        let mut flights = core::mem::take(&mut self.ended_flights);
+        flights.extend(done.iter().map(|ended| self.take(ended.slot)));
+        for (ended, flight) in done.iter().zip(flights.drain(..)) {
+            if let Some(flight) = flight {
+                self.ended(world, runtime, flight, ended, finished);
+            }
+        }
+        self.ended_flights = flights;
+        let went_on = !done.is_empty();
+        self.chosen = chosen;
+        self.done = done;
+        went_on
+    }
+
+    fn ended(
+        &mut self,
+        world: &World,
+        runtime: &Runtime,
+        flight: Flight,
+        done: &norn_mpi_done,
+        finished: &mut Finished,
+    ) {
+        if !matches!(flight, Flight::Control { .. } | Flight::ControlReceive) {
+            world.is_active();
+        }
+        match flight {
+            Flight::Message {
+                exchange,
+                sequence,
+                cancelled,
+                kept,
+                ..
+            } => {
+                let fate = Fate { cancelled, kept };
+                self.message_ended(world, exchange, sequence, fate, done, finished);
+            }
+            Flight::Owed {
+                peer,
+                receive,
+                wire,
+                expected,
+                sequence,
+                ..
+            } => {
+                if receive {
+                    self.scratch_ended(peer, wire, expected, sequence, done);
+                    self.check_bye(peer);
+                }
+            }
+            Flight::Sunk { peer, wire, memory } => {
+                self.keep(world, peer, wire, memory, finished);
+                self.peer(peer).received += 1;
+                self.check_bye(peer);
+            }
+            Flight::Handed { .. } => {}
+            Flight::Control { peer, .. } => {
+                if done.outcome == NORN_MPI_FAILED {
+                    self.peer(peer).lost = true;
+                    self.check_bye(peer);
+                }
+            }
+            Flight::ControlReceive => self.heard(world, runtime, done, finished),
+            Flight::Guard(lane) => self.guard_ended(world, runtime, lane, done, finished),
+            Flight::Collective(exchange) => self.collective_ended(world, &exchange, done, finished),
+        }
+    }
+
+    /// Fails everything that is not finished. Receives end by a cancel; sends when the other ranks, which have failed
+    /// too, take them in.
+    pub(crate) fn fail_world(&mut self, world: &World, record: Record, finished: &mut Finished) {
+        self.failed = Some(record.clone());
+        self.sinks = true;
+        self.cancel_receives(None, Cancelled::Failed);
+        self.fail_lanes(world, &record, finished);
+        self.balance_failed(&record, finished);
+    }
+}
+
+/// The end of a message whose other rank has closed.
+pub(crate) fn gone(message: &Message) -> How {
+    let what = if message.send { "receives" } else { "sends" };
+    closed(format!(
+        "rank {} has left the world, and {what} nothing more",
+        message.peer
+    ))
+}
+
+/// The end of a message that nobody can bring about any more.
+pub(crate) fn closed(text: String) -> How {
+    How::Failed {
+        status: NORN_E_CLOSED,
+        code: 0,
+        operation: "close",
+        text,
+    }
+}
+
+/// Pending things of one wire of one peer.
+pub(crate) type PerWire<T> = HashMap<(i32, super::control::Wire), VecDeque<T>>;

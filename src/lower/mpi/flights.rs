@@ -1,0 +1,116 @@
+//! Which requests there are, and which of them a pass tests.
+//!
+//! `flights` holds what is known of each request, by slot; `order` lists the slots in use, so that a pass can test some
+//! of them without walking the rest. A pass tests all when there are few; else the newest, which is what somebody waits
+//! for in a ping-pong, and a window that moves on with each pass. Its cost does not depend on how many there are.
+
+use std::sync::Arc;
+
+use super::engine::{Cancelled, Engine, Flight};
+use super::exchange::Exchange;
+
+/// Requests a pass tests where there are more.
+const WINDOW: usize = 64;
+/// Of these, the newest.
+const NEWEST: usize = 8;
+
+impl Engine {
+    /// Notes what a slot is for.
+    pub(crate) fn enter(&mut self, slot: i32, flight: Flight) {
+        let index = slot as usize;
+        if self.flights.len() <= index {
+            self.flights.resize_with(index + 1, || None);
+            self.position.resize(index + 1, 0);
+        }
+        if matches!(flight, Flight::ControlReceive) {
+            self.control_slot = slot;
+        } else {
+            self.position[index] = self.order.len() as u32;
+            self.order.push(slot);
+        }
+        self.flights[index] = Some(flight);
+    }
+
+    pub(crate) fn take(&mut self, slot: i32) -> Option<Flight> {
+        let flight = self.flights.get_mut(slot as usize)?.take()?;
+        if matches!(flight, Flight::ControlReceive) {
+            self.control_slot = -1;
+        } else {
+            let position = self.position[slot as usize] as usize;
+            self.order.swap_remove(position);
+            if let Some(moved) = self.order.get(position) {
+                self.position[*moved as usize] = position as u32;
+            }
+        }
+        Some(flight)
+    }
+
+    /// Cancels the posted receives of a peer (of all, for None). They are still to end, each in its own time.
+    pub(crate) fn cancel_receives(&mut self, peer: Option<i32>, why: Cancelled) {
+        let of = |other: i32| peer.is_none_or(|peer| peer == other);
+        for at in 0..self.order.len() {
+            let slot = self.order[at];
+            let found = match &mut self.flights[slot as usize] {
+                Some(Flight::Message {
+                    exchange,
+                    cancelled,
+                    kept: false, // what was kept for a receive comes
+                    ..
+                }) => {
+                    let receives = exchange
+                        .message()
+                        .is_some_and(|message| !message.send && of(message.peer));
+                    receives && cancelled.replace(cancelled.unwrap_or(why)).is_none()
+                }
+                Some(Flight::Owed { peer, receive, .. }) => *receive && of(*peer),
+                _ => false,
+            };
+            if found {
+                self.requests.cancel(slot);
+            }
+        }
+    }
+
+    pub(crate) fn choose(&mut self, chosen: &mut Vec<i32>) {
+        chosen.clear();
+        if self.control_slot >= 0 {
+            chosen.push(self.control_slot);
+        }
+        let length = self.order.len();
+        if length <= WINDOW {
+            chosen.extend_from_slice(&self.order);
+            return;
+        }
+        let old = length - NEWEST;
+        chosen.extend_from_slice(&self.order[old..]);
+        let first = self.cursor % old;
+        let until = (first + WINDOW - NEWEST).min(old);
+        chosen.extend_from_slice(&self.order[first..until]);
+        self.cursor = if until == old { 0 } else { until };
+    }
+
+    /// Forgets all requests, and gives the exchanges they were for.
+    pub(crate) fn abandon_flights(&mut self) -> Vec<Arc<Exchange>> {
+        self.order.clear();
+        self.control_slot = -1;
+        // Memory that MPI might still touch is given up, not freed.
+        self.flights
+            .drain(..)
+            .flatten()
+            .filter_map(|flight| match flight {
+                Flight::Message {
+                    exchange, memory, ..
+                } => {
+                    core::mem::forget(memory);
+                    Some(exchange)
+                }
+                Flight::Collective(exchange) => Some(exchange),
+                other => {
+                    core::mem::forget(other);
+                    None
+                }
+            })
+            .chain(self.lanes.iter_mut().flat_map(|lane| lane.forget()))
+            .collect()
+    }
+}

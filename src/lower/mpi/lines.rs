@@ -1,0 +1,309 @@
+//! The order of posting: numbers of ordered edges, and exchanges that share a tag or a lane.
+//!
+//! MPI matches messages of one pair of ranks, communicator and tag in the order in which they are posted. Both ranks
+//! declare the edges of a tag in the same order, and so norn posts them in that order, on both sides: a line is the
+//! queue of the exchanges of one tag (or of one lane of collectives) that are declared and not yet posted, and only
+//! its head may be posted. No rank needs to know what has completed on another.
+//!
+//! That order is an edge of the graph: `followers` tells the deadlock search who waits behind whom.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap as HashMap;
+
+use super::control::Wire;
+use super::exchange::{Exchange, Line, stage};
+use crate::abi::status::NORN_E_ORDER;
+use crate::error::{Error, Result};
+use crate::order::token::Token;
+use crate::sync::Mutex;
+
+/// Lanes of keyed edges. MPI may look for a message's receive in one list for each communicator, so that many in flight on
+/// one are matched slowly; each lane is a communicator more for every world.
+pub(crate) const KEY_LANES: u32 = 4;
+
+/// Empty queues that are kept.
+const MOST_SPARE: usize = 64;
+
+#[derive(Default)]
+struct Pair {
+    /// Number of the next ordered edge.
+    next: u64,
+    /// A thread is declaring one.
+    declaring: bool,
+}
+
+#[derive(Default)]
+struct Queues {
+    lines: HashMap<Line, VecDeque<Arc<Exchange>>>,
+    /// Empty queues for further lines: most lines come and go with one message.
+    spare: Vec<VecDeque<Arc<Exchange>>>,
+    /// Ordered edges, by whether this rank sends, and the peer.
+    pairs: HashMap<(bool, i32), Pair>,
+    /// Messages of this rank to itself of which one end is declared: whether that is the sending one, and its datum.
+    own: HashMap<Wire, VecDeque<(bool, u64)>>,
+    /// Verify mode: edges declared of each key.
+    keys: HashMap<(bool, i32, i64), u64>,
+}
+
+/// See the module's text.
+pub(crate) struct Lines {
+    queues: Mutex<Queues>,
+    /// Lanes of ordered edges, which come after those of keys.
+    lanes: u32,
+    /// Tags of each.
+    tags: u64,
+}
+
+/// The right to declare the next ordered edge of a pair.
+pub(crate) struct Turn<'a> {
+    lines: &'a Lines,
+    pair: (bool, i32),
+    pub(crate) number: u64,
+    pub(crate) wire: Wire,
+    taken: bool,
+}
+
+impl Turn<'_> {
+    /// The edge is declared: its number is used.
+    pub(crate) fn take(mut self) {
+        self.taken = true;
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut queues = self.lines.queues.lock();
+        let pair = queues.pairs.entry(self.pair).or_default();
+        pair.declaring = false;
+        pair.next += u64::from(self.taken);
+    }
+}
+
+impl Lines {
+    pub(crate) fn new(lanes: u32, tags: u64) -> Self {
+        Self {
+            queues: Mutex::default(),
+            lanes,
+            tags,
+        }
+    }
+
+    /// Lanes of ordered edges.
+    pub(crate) fn lanes(&self) -> u32 {
+        self.lanes
+    }
+
+    /// Begins to declare the next ordered edge of a pair of ranks.
+    pub(crate) fn next_ordered(&self, send: bool, peer: i32) -> Result<Turn<'_>> {
+        let mut queues = self.queues.lock();
+        let pair = queues.pairs.entry((send, peer)).or_default();
+        if pair.declaring {
+            let way = if send { "to" } else { "from" };
+            return Err(Error::new(
+                NORN_E_ORDER,
+                format!(
+                    "two threads declare ordered edges {way} rank {peer} at once: their order is not defined; use keys, or one thread at a time"
+                ),
+            ));
+        }
+        pair.declaring = true;
+        let number = pair.next;
+        Ok(Turn {
+            lines: self,
+            pair: (send, peer),
+            number,
+            wire: self.wire_of(number),
+            taken: false,
+        })
+    }
+
+    /// Where the n-th ordered edge of a pair travels.
+    fn wire_of(&self, number: u64) -> Wire {
+        let lanes = u64::from(self.lanes);
+        Wire {
+            lane: KEY_LANES + (number % lanes) as u32,
+            tag: (number / lanes % self.tags) as i32,
+        }
+    }
+
+    /// Where the edges of a key travel.
+    pub(crate) fn wire_of_key(&self, key: i64) -> Wire {
+        Wire {
+            lane: (key % i64::from(KEY_LANES)) as u32,
+            tag: key as i32,
+        }
+    }
+
+    /// Verify mode: the number of the next edge of a key.
+    pub(crate) fn next_of_key(&self, send: bool, peer: i32, key: i64) -> u64 {
+        let mut queues = self.queues.lock();
+        let next = queues.keys.entry((send, peer, key)).or_default();
+        *next += 1;
+        *next - 1
+    }
+
+    /// Whether the other end of the next message of this rank to itself is declared and is the same datum.
+    pub(crate) fn meets_itself(&self, send: bool, wire: Wire, datum: u64) -> bool {
+        let queues = self.queues.lock();
+        let other = queues.own.get(&wire).and_then(|ends| ends.front());
+        datum != 0 && other == Some(&(!send, datum))
+    }
+
+    /// An end of a message of this rank to itself is declared.
+    pub(crate) fn enter_own(&self, send: bool, wire: Wire, datum: u64) {
+        let mut queues = self.queues.lock();
+        let ends = queues.own.entry(wire).or_default();
+        match ends.front() {
+            Some((other, _)) if *other != send => {
+                ends.pop_front();
+                if ends.is_empty() {
+                    queues.own.remove(&wire);
+                }
+            }
+            _ => ends.push_back((send, datum)),
+        }
+    }
+
+    /// Puts an exchange at the end of its line.
+    pub(crate) fn enter(&self, exchange: &Arc<Exchange>) {
+        let queues = &mut *self.queues.lock();
+        let fresh = || queues.spare.pop().unwrap_or_default();
+        let line = queues.lines.entry(exchange.line()).or_insert_with(fresh);
+        if line.is_empty() {
+            exchange.set_first();
+        }
+        line.push_back(exchange.clone());
+    }
+
+    /// Tokens of those before an exchange in its line.
+    pub(crate) fn tokens_before(&self, exchange: &Exchange) -> Vec<Token> {
+        let queues = self.queues.lock();
+        let Some(line) = queues.lines.get(&exchange.line()) else {
+            return Vec::new();
+        };
+        line.iter()
+            .take_while(|other| !core::ptr::eq(Arc::as_ptr(other), exchange))
+            .map(|other| other.token())
+            .filter(|token| !token.is_zero())
+            .collect()
+    }
+
+    /// Takes an exchange out of its line. Returns the one that may be posted now because of that.
+    pub(crate) fn leave(&self, exchange: &Exchange) -> Option<Arc<Exchange>> {
+        let queues = &mut *self.queues.lock();
+        let Entry::Occupied(mut entry) = queues.lines.entry(exchange.line()) else {
+            return None;
+        };
+        let line = entry.get_mut();
+        let position = line
+            .iter()
+            .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
+        line.remove(position);
+        let next = line.front().cloned();
+        match &next {
+            Some(next) => next.set_first(),
+            None => {
+                let empty = entry.remove();
+                if queues.spare.len() < MOST_SPARE {
+                    queues.spare.push(empty);
+                }
+            }
+        }
+        next.filter(|next| position == 0 && matches!(next.stage(), stage::ARRIVED | stage::OWED))
+    }
+
+    /// Whether a message that is ready waits only for others of its line.
+    pub(crate) fn has_blocked(&self) -> bool {
+        let queues = self.queues.lock();
+        queues.lines.iter().any(|(line, queue)| {
+            let messages = matches!(line, Line::Messages { .. });
+            messages
+                && queue
+                    .iter()
+                    .skip(1)
+                    .any(|other| other.stage() == stage::ARRIVED)
+        })
+    }
+
+    /// The exchange just before this one in its line, in words; for reports, which may come at any time.
+    pub(crate) fn before(&self, exchange: &Exchange) -> Option<String> {
+        let queues = self.queues.try_lock()?;
+        let line = queues.lines.get(&exchange.line())?;
+        let position = line
+            .iter()
+            .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
+        let before = line.get(position.checked_sub(1)?)?;
+        Some(before.title())
+    }
+
+    /// The exchange just behind this one in its line, while neither is posted.
+    pub(crate) fn behind(&self, exchange: &Exchange) -> Option<Arc<Exchange>> {
+        let queues = self.queues.lock();
+        let line = queues.lines.get(&exchange.line())?;
+        let position = line
+            .iter()
+            .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
+        line.get(position + 1).cloned()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_at_a_time_declares_ordered_edges_of_a_pair() {
+        let lines = Lines::new(2, 3);
+        let turn = lines.next_ordered(true, 5).unwrap();
+        let refused = lines.next_ordered(true, 5).map(|turn| turn.number);
+        assert_eq!(refused.unwrap_err().status(), NORN_E_ORDER);
+        // The other way and another peer are other pairs.
+        assert_eq!(lines.next_ordered(false, 5).unwrap().number, 0);
+        assert_eq!(lines.next_ordered(true, 6).unwrap().number, 0);
+        turn.take();
+        assert_eq!(lines.next_ordered(true, 5).unwrap().number, 1);
+        // Not taken: the number is still free.
+        assert_eq!(lines.next_ordered(true, 5).unwrap().number, 1);
+    }
+
+    #[test]
+    fn ordered_edges_go_round_all_tags_of_all_lanes() {
+        let lines = Lines::new(2, 3);
+        let wires: Vec<Wire> = (0..7).map(|number| lines.wire_of(number)).collect();
+        let distinct: std::collections::HashSet<_> = wires[..6].iter().copied().collect();
+        assert_eq!(distinct.len(), 6);
+        assert_eq!(wires[6], wires[0]);
+        assert!(
+            wires
+                .iter()
+                .all(|wire| wire.lane >= KEY_LANES && wire.tag < 3)
+        );
+    }
+
+    #[test]
+    fn a_key_has_one_place_apart_from_ordered_edges() {
+        let lines = Lines::new(2, 3);
+        let wires: Vec<Wire> = (0..9).map(|key| lines.wire_of_key(key)).collect();
+        let distinct: std::collections::HashSet<_> = wires.iter().copied().collect();
+        assert_eq!(distinct.len(), 9);
+        assert!(wires.iter().all(|wire| wire.lane < KEY_LANES));
+    }
+
+    #[test]
+    fn ends_of_own_messages_are_paired_in_order() {
+        let lines = Lines::new(1, 1);
+        let wire = Wire { lane: 0, tag: 0 };
+        lines.enter_own(true, wire, 7);
+        lines.enter_own(true, wire, 8);
+        assert!(lines.meets_itself(false, wire, 7));
+        assert!(!lines.meets_itself(false, wire, 8));
+        lines.enter_own(false, wire, 9);
+        assert!(lines.meets_itself(false, wire, 8));
+        lines.enter_own(false, wire, 0);
+        assert!(!lines.meets_itself(false, wire, 8));
+        assert!(lines.queues.lock().own.is_empty());
+    }
+}

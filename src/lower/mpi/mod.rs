@@ -1,0 +1,49 @@
+//! MPI under the one scheduler: edges between ranks and collectives as tasks.
+//!
+//! All logic is here, on plain integers; the calls of an MPI are a table that a plug-in answers.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `table`, `load`, `calls` | the calls; which MPI answers them; the same with Rust's types |
+//! | `attach`, `ending`, `worlds` | a world's first and last steps; handles |
+//! | `world` | the lowering: who may do what, and passes |
+//! | `declare`, `exchange` | from a call to an operation of the graph |
+//! | `stage` | messages from device memory that MPI takes none of |
+//! | `lines` | the order of posting; numbers and tags |
+//! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
+//! | `control`, `told` | what ranks tell each other beside the data, and how |
+//! | `kept` | what a rank that leaves has sent and nobody has received yet |
+//! | `quit` | a rank closes and cancels while others wait for it |
+//! | `finalize` | MPI_Finalize while a world is attached |
+//! | `rest` | all ranks close, and each waits for another |
+//! | `balance` | poisons and scratch receives, when something fails |
+//! | `verify` | the full identity of each message |
+//! | `collective` | lanes, and the agreement before each collective |
+
+pub(crate) mod attach;
+mod balance;
+mod calls;
+mod collective;
+mod control;
+pub(crate) mod declare;
+mod ending;
+mod engine;
+mod exchange;
+mod finalize;
+mod flights;
+mod kept;
+mod launcher;
+mod lines;
+pub(crate) mod load;
+mod loaded;
+// Plug-ins have a header of their own, and norn.h must not repeat it.
+mod post;
+mod quit;
+mod rest;
+pub(crate) mod stage;
+/// cbindgen:ignore
+pub mod table;
+mod told;
+mod verify;
+pub(crate) mod world;
+pub(crate) mod worlds;

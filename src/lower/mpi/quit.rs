@@ -1,0 +1,59 @@
+//! A rank closes and cancels (`NORN_CANCEL`).
+//!
+//! Cancelling ends what has not started. A message that MPI has cannot be taken back, and the other rank may take it in
+//! only after something that this rank will never do. So, when nothing else is left here, it says `Quit` to all: its
+//! receives are cancelled, and the others fail all that they have with it, whatever has come, and take in and drop what
+//! it has sent. Between the other ranks nothing changes. Bye and Fin come later, as in any end.
+
+use super::calls::Failed;
+use super::control::Control;
+use super::engine::{Cancelled, Engine, How, closed};
+use super::table::{NORN_MPI_ANY, norn_mpi_done};
+use super::world::World;
+
+impl Engine {
+    /// This rank closes and cancels.
+    pub(crate) fn quit(&mut self, world: &World) {
+        if self.said_quit || self.said_bye || self.failed.is_some() {
+            return;
+        }
+        self.said_quit = true;
+        self.sinks = true;
+        self.tell_all(world.rank, &Control::Quit);
+        self.cancel_receives(None, Cancelled::Quit);
+        self.call_to_agreements(world);
+    }
+
+    /// Another rank does.
+    pub(crate) fn has_quit(&mut self, world: &World, peer: i32) {
+        self.heard_leave = true;
+        self.peer(peer).quit = true;
+        self.check_bye(peer);
+        self.join_for(world, peer);
+    }
+
+    /// Whether there are ranks that leave and whose messages have not all come.
+    pub(crate) fn has_leavers(&self) -> bool {
+        self.heard_leave && self.peers.iter().any(|peer| peer.is_leaver())
+    }
+
+    /// A message that no receive was posted for, of those that are taken in.
+    pub(crate) fn probe(&self, comm: i32) -> Result<Option<norn_mpi_done>, Failed> {
+        if self.sinks {
+            return self.calls().probe(NORN_MPI_ANY, comm);
+        }
+        for (rank, peer) in self.peers.iter().enumerate() {
+            if peer.is_leaver()
+                && let Some(message) = self.calls().probe(rank as i32, comm)?
+            {
+                return Ok(Some(message));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The end of a message of a rank that has quit.
+pub(crate) fn quits(rank: i32) -> How {
+    closed(format!("rank {rank} closes and cancels"))
+}

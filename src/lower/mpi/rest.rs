@@ -1,0 +1,277 @@
+//! When all ranks are closing, or sealed, and each waits for another: nobody will ever send what is waited for.
+//!
+//! A rank *rests* when it is closing or sealed, runs nothing and can run nothing, and all it could post is posted: only a message
+//! can make it go on. `activity` counts everything that ends its rest. Resting ranks report to rank 0 how many messages
+//! they have sent and received in all. When all have reported and the sums are equal, rank 0 keeps these reports and
+//! asks each rank for the same once more (`Confirm`). If all answer what they had reported *then*, with the same
+//! activity, nobody did anything between the last report and the first answer and nothing was on its way, so nothing
+//! will ever happen (Mattern's four counters): rank 0 tells all (`Rested`), and each fails the receives it has posted. Whether a wider window of tags might
+//! have helped is said with that, the same on all ranks: which of them hears it first is a matter of chance.
+//! What this lets go may rest again, and is found again. A newer report does not count for a question already asked: its
+//! sums were not compared. A rank that answers otherwise has done something, and is asked again only when it has
+//! reported a further rest; else rank 0 would ask without end while that rank runs a long body.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+
+use super::control::Control;
+use super::engine::{Cancelled, Engine, Peer};
+use super::world::{Note, World, life};
+use crate::run::runtime::Runtime;
+
+/// How a rank rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rest {
+    pub(crate) activity: u64,
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    /// Messages that are ready wait behind others of their line.
+    pub(crate) blocked: bool,
+}
+
+/// A wave of questions that is under way.
+struct Asked {
+    /// The reports that it is about.
+    about: HashMap<i32, Rest>,
+    answers: HashMap<i32, Option<Rest>>,
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(crate) struct Resting {
+    /// What this rank has last reported.
+    reported: Option<Rest>,
+    /// Rank 0: the latest reports.
+    reports: HashMap<i32, Rest>,
+    /// Rank 0: the number of the latest wave of questions, and the wave, while it is under way.
+    wave: u64,
+    asked: Option<Asked>,
+    /// All ranks rest for good, as far as this one has heard.
+    pub(crate) over: bool,
+}
+
+/// The rank that counts.
+const COUNTER: i32 = 0;
+
+impl World {
+    /// A thread that closes, or waits in a sealed runtime, finds that nothing runs here and nothing can.
+    pub(crate) fn rest(&self, runtime: &Runtime) {
+        // Read first: whatever happens from here on changes it, and the rest does not count.
+        let now = self.activity.load(Ordering::SeqCst) + 1;
+        let rests = runtime.is_quiescent()
+            && !runtime.is_somebody_inside()
+            && self.is_flushed()
+            && !self.holds_ends();
+        // What has started ends only with the others' help, who may wait for this rank in turn.
+        let cancels = runtime.graph().cancelling.load(Ordering::SeqCst);
+        if rests && cancels && !self.quits.swap(true, Ordering::SeqCst) {
+            self.note(Note::Quit);
+            runtime.offer_duty();
+            return;
+        }
+        if rests && self.rested_at.swap(now, Ordering::SeqCst) != now {
+            self.stir(runtime);
+        }
+    }
+
+    /// Something has happened here.
+    pub(crate) fn is_active(&self) {
+        self.activity.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Resting {
+    /// Whether all have answered what they were asked about. Reports that have been used up are forgotten.
+    fn judge(&mut self, asked: &Asked) -> bool {
+        let stays = |rank: &i32| {
+            asked.answers.get(rank).copied().flatten() == asked.about.get(rank).copied()
+        };
+        let all = asked.about.keys().all(stays);
+        self.reports
+            .retain(|rank, report| asked.about.get(rank) != Some(report) || (!all && stays(rank)));
+        all
+    }
+}
+
+impl Engine {
+    /// Rank 0: whether answers are waited for.
+    pub(crate) fn asks(&self) -> bool {
+        let asked = self.resting.asked.as_ref();
+        asked.is_some_and(|asked| {
+            let silent = |(rank, peer): (usize, &Peer)| {
+                !peer.lost && !asked.answers.contains_key(&(rank as i32))
+            };
+            self.peers.iter().enumerate().any(silent)
+        })
+    }
+
+    /// How this rank rests, if it does.
+    fn own_rest(&self, world: &World) -> Option<Rest> {
+        let activity = world.activity.load(Ordering::SeqCst);
+        let ending = world.life.load(Ordering::SeqCst) != life::OPEN && world.live() == 0;
+        let rests = ending || world.rested_at.load(Ordering::SeqCst) == activity + 1;
+        let sent = self.peers.iter().map(|peer| peer.sent).sum();
+        let received = self.peers.iter().map(|peer| peer.received).sum();
+        let same =
+            |rest: &Rest| (rest.activity, rest.sent, rest.received) == (activity, sent, received);
+        rests.then(|| match self.resting.reported.filter(same) {
+            // Asked for in each pass: the lines are not walked again.
+            Some(known) => known,
+            None => Rest {
+                activity,
+                sent,
+                received,
+                blocked: world.lines.has_blocked(),
+            },
+        })
+    }
+
+    /// In a pass of a world that closes: reports a rest that has not been.
+    pub(crate) fn report_rest(&mut self, world: &World) {
+        if self.said_fin {
+            return;
+        }
+        let Some(rest) = self.own_rest(world) else {
+            return;
+        };
+        if self.resting.reported != Some(rest) {
+            self.resting.reported = Some(rest);
+            self.tell(
+                COUNTER,
+                &Control::Rest {
+                    wave: 0,
+                    rest: Some(rest),
+                },
+            );
+        }
+    }
+
+    /// Rank 0 asks.
+    pub(crate) fn confirm_rest(&mut self, world: &World, wave: u64) {
+        let rest = self.own_rest(world);
+        self.tell(COUNTER, &Control::Rest { wave, rest });
+    }
+
+    /// A rank reports or answers, to rank 0.
+    pub(crate) fn rest_told(&mut self, source: i32, wave: u64, rest: Option<Rest>) {
+        let resting = &mut self.resting;
+        match (wave, rest) {
+            (0, Some(rest)) => {
+                resting.reports.insert(source, rest);
+            }
+            (wave, rest) if wave == resting.wave => {
+                if let Some(asked) = &mut resting.asked {
+                    asked.answers.insert(source, rest);
+                }
+            }
+            _ => return,
+        }
+        self.count_rests();
+    }
+
+    fn count_rests(&mut self) {
+        if self.asks() {
+            return;
+        }
+        let size = self.peers.len();
+        let resting = &mut self.resting;
+        if let Some(asked) = resting.asked.take()
+            && resting.judge(&asked)
+        {
+            let by_tags = asked.about.values().any(|rest| rest.blocked);
+            self.tell_every(&Control::Rested { by_tags });
+            return;
+        }
+        // Where all have left, the end takes its way. After that question no further one may come.
+        let all_left = self.peers.iter().all(|peer| peer.bye.is_some());
+        let resting = &mut self.resting;
+        if resting.reports.len() < size || all_left || self.said_fin {
+            return;
+        }
+        let (sent, received) = resting
+            .reports
+            .values()
+            .fold((0, 0), |(sent, received), rest| {
+                (sent + rest.sent, received + rest.received)
+            });
+        // Unequal: something is on its way, and who receives it reports again.
+        if sent == received {
+            resting.wave += 1;
+            resting.asked = Some(Asked {
+                about: resting.reports.clone(),
+                answers: HashMap::new(),
+            });
+            let wave = resting.wave;
+            self.tell_every(&Control::Confirm { wave });
+        }
+    }
+
+    /// All ranks rest for good.
+    pub(crate) fn all_rest(&mut self, world: &World, by_tags: bool) {
+        self.resting.over = true;
+        self.cancel_receives(None, Cancelled::Rest { by_tags });
+        self.call_to_agreements(world);
+    }
+
+    /// Tells all ranks, this one too.
+    pub(crate) fn tell_every(&mut self, control: &Control) {
+        for rank in 0..self.peers.len() as i32 {
+            self.tell(rank, control);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn rest(activity: u64, sent: u64, received: u64) -> Rest {
+        Rest {
+            activity,
+            sent,
+            received,
+            blocked: false,
+        }
+    }
+
+    fn asked(about: &[Rest], answers: &[Option<Rest>]) -> Asked {
+        Asked {
+            about: (0..).zip(about.iter().copied()).collect(),
+            answers: (0..).zip(answers.iter().copied()).collect(),
+        }
+    }
+
+    fn judged(asked: &Asked, reports: &[Rest]) -> (bool, Vec<i32>) {
+        let mut resting = Resting {
+            reports: (0..).zip(reports.iter().copied()).collect(),
+            ..Resting::default()
+        };
+        let all = resting.judge(asked);
+        let mut left: Vec<i32> = resting.reports.into_keys().collect();
+        left.sort_unstable();
+        (all, left)
+    }
+
+    #[test]
+    fn all_rest_where_each_answers_what_it_was_asked_about() {
+        let about = [rest(3, 1, 0), rest(5, 0, 1)];
+        let asked = asked(&about, &about.map(Some));
+        assert_eq!(judged(&asked, &about), (true, Vec::new()));
+    }
+
+    #[test]
+    fn a_newer_report_does_not_confirm_an_older_one() {
+        // Rank 0 has sent one more since, which is on its way to rank 1; it has reported that before it answered.
+        let about = [rest(3, 1, 0), rest(5, 0, 1)];
+        let newer = rest(4, 2, 0);
+        let asked = asked(&about, &[Some(newer), Some(about[1])]);
+        assert_eq!(judged(&asked, &[newer, about[1]]), (false, vec![0, 1]));
+    }
+
+    #[test]
+    fn a_rank_that_rests_no_more_must_report_again() {
+        let about = [rest(3, 1, 0), rest(5, 0, 1)];
+        let asked = asked(&about, &[None, Some(about[1])]);
+        assert_eq!(judged(&asked, &about), (false, vec![1]));
+    }
+}

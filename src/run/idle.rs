@@ -1,0 +1,126 @@
+//! How long the thread on duty sleeps between two passes when nothing comes: so long that looking costs at most the
+//! given share of a core.
+//!
+//! What a look costs, with going to sleep and waking, is measured by the thread's own CPU clock and not assumed: it
+//! differs by a factor of ten between machines. While it rests the thread asks the system for short sleeps to be kept to
+//! the microsecond, and has its own setting back afterwards.
+
+use std::time::Duration;
+
+/// The sleep where no share is given, and the longest one.
+const PLAIN: Duration = Duration::from_micros(100);
+const LONGEST: Duration = Duration::from_millis(20);
+
+/// What one look is taken to cost before it has been measured.
+const FIRST_COST: Duration = Duration::from_micros(20);
+
+/// A thread's budget for looking, while it has the duty.
+#[derive(Default)]
+pub(crate) struct Budget {
+    /// CPU time of the thread at the last look of a rest.
+    seen: Option<Duration>,
+    /// Mean cost of a look.
+    cost: Option<Duration>,
+    /// The thread's own timer slack, to be restored.
+    slack: Option<libc::c_int>,
+}
+
+impl Budget {
+    /// How long to sleep before the next look. `share`: hundredths of a core; 0: none is given.
+    pub(crate) fn pause(&self, share: u32) -> Duration {
+        match share {
+            0 => PLAIN,
+            100.. => Duration::ZERO,
+            share => (self.cost.unwrap_or(FIRST_COST) * (100 - share) / share).min(LONGEST),
+        }
+    }
+
+    /// A look during a rest is over.
+    pub(crate) fn looked(&mut self) {
+        if self.slack.is_none() {
+            self.slack = Some(own_slack());
+            set_slack(1);
+        }
+        let now = cpu_time();
+        if let Some(seen) = self.seen {
+            let cost = now.saturating_sub(seen);
+            self.cost = Some(self.cost.map_or(cost, |mean| (mean * 7 + cost) / 8));
+        }
+        self.seen = Some(now);
+    }
+
+    /// Something has come: the next rest is measured anew.
+    pub(crate) fn came(&mut self) {
+        self.seen = None;
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        if let Some(slack) = self.slack {
+            set_slack(slack);
+        }
+    }
+}
+
+/// CPU time of this thread.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: writes one timespec. It cannot fail for the own thread's clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+fn own_slack() -> libc::c_int {
+    // SAFETY: takes no memory.
+    unsafe { libc::prctl(libc::PR_GET_TIMERSLACK, 0, 0, 0, 0) }
+}
+
+fn set_slack(nanoseconds: libc::c_int) {
+    // SAFETY: takes no memory; concerns this thread only.
+    unsafe {
+        libc::prctl(
+            libc::PR_SET_TIMERSLACK,
+            nanoseconds as libc::c_ulong,
+            0,
+            0,
+            0,
+        )
+    };
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_smaller_share_sleeps_longer_in_proportion() {
+        let budget = Budget {
+            cost: Some(Duration::from_micros(10)),
+            ..Budget::default()
+        };
+        assert_eq!(budget.pause(20), Duration::from_micros(40));
+        assert_eq!(budget.pause(5), Duration::from_micros(190));
+        assert_eq!(budget.pause(100), Duration::ZERO);
+        assert_eq!(budget.pause(0), PLAIN);
+        let dear = Budget {
+            cost: Some(Duration::from_secs(1)),
+            ..Budget::default()
+        };
+        assert_eq!(dear.pause(1), LONGEST);
+    }
+
+    #[test]
+    fn the_threads_own_slack_comes_back() {
+        let before = own_slack();
+        let mut budget = Budget::default();
+        budget.looked();
+        budget.looked();
+        assert!(budget.cost.is_some());
+        drop(budget);
+        assert_eq!(own_slack(), before);
+    }
+}

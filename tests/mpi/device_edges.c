@@ -1,0 +1,233 @@
+// Edges between ranks from and to device memory, under an MPI that takes none: never an old value, whole rows and parts of them,
+// failures, ceilings. On any driver; run.sh runs it on the stand-in.
+//
+//   device_edges KERNELS        the path of tests/cuda/kernels.ptx
+#include <mpi.h>
+#include <norn_mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT 5000
+
+static int rank, size;
+
+static void ok_at(norn_status status, int line) {
+    if (status != NORN_OK) {
+        fprintf(stderr, "rank %d, line %d: %s: %s\n", rank, line, norn_status_name(status), norn_last_error());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        exit(1);
+    }
+}
+#define OK(call) ok_at((call), __LINE__)
+#define CHECK(truth)                                                                                                   \
+    do {                                                                                                               \
+        if (!(truth)) {                                                                                                \
+            fprintf(stderr, "rank %d, line %d: not so: %s (%s)\n", rank, __LINE__, #truth, norn_last_error());         \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                                                              \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static norn_runtime *rt;
+static norn_world *world;
+static norn_place device;
+static norn_kernel mix, spin;
+
+static norn_data on_device(uint64_t count) {
+    norn_data_desc desc = NORN_DATA_DESC_INIT;
+    norn_data data;
+    desc.bytes = count * 8;
+    desc.kind = NORN_MEMORY_DEVICE;
+    desc.place = device;
+    OK(norn_data_alloc(rt, &desc, &data));
+    return data;
+}
+static norn_data pinned(uint64_t count, uint64_t **memory) {
+    norn_data_desc desc = NORN_DATA_DESC_INIT;
+    norn_data data;
+    void *pointer;
+    desc.bytes = count * 8;
+    desc.kind = NORN_MEMORY_PINNED;
+    OK(norn_data_alloc(rt, &desc, &data));
+    OK(norn_data_pointer(rt, data, &pointer, NULL));
+    *memory = pointer;
+    return data;
+}
+static norn_token copy(norn_data from, norn_data to, uint64_t count) {
+    norn_slice source = norn_slice_of(from, NORN_U64, count), target = norn_slice_of(to, NORN_U64, count);
+    norn_token token;
+    OK(norn_copy(rt, &source, &target, NULL, &token));
+    return token;
+}
+static void launch(norn_kernel kernel, const norn_argument *arguments, uint64_t count, norn_data on) {
+    norn_launch_desc what = NORN_LAUNCH_INIT;
+    norn_task how = NORN_TASK_INIT;
+    norn_access access = norn_update(on);
+    what.kernel = kernel;
+    what.grid[0] = 4;
+    what.block[0] = 64;
+    what.arguments = arguments;
+    what.argument_count = count;
+    how.accesses = &access;
+    how.access_count = 1;
+    OK(norn_launch(rt, &what, &how, NULL));
+}
+static void mix_by(norn_data x, uint64_t count, uint64_t key) {
+    norn_argument arguments[3] = {norn_pointer(x, NORN_READ_WRITE), norn_value(&count, 8), norn_value(&key, 8)};
+    launch(mix, arguments, 3, x);
+}
+static void spin_on(norn_data x, uint64_t ns) {
+    norn_argument argument = norn_value(&ns, 8);
+    launch(spin, &argument, 1, x);
+}
+static uint64_t mixed(uint64_t x, uint64_t i, uint64_t key) { return (x ^ key) * 6364136223846793005u + i; }
+
+/* A late kernel, an edge, and a kernel of the receiver's at once: nobody sees an old value. */
+static void no_old_values(void) {
+    uint64_t *start, *end;
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    norn_data up = pinned(COUNT, &start), down = pinned(COUNT, &end), x = on_device(COUNT), y = on_device(COUNT);
+    for (uint64_t round = 0; round < 40; round++) {
+        norn_slice from = norn_slice_of(x, NORN_U64, COUNT), to = norn_slice_of(y, NORN_U64, COUNT);
+        for (uint64_t i = 0; i < COUNT; i++) start[i] = (uint64_t)rank * 1000000 + i + round;
+        copy(up, x, COUNT);
+        spin_on(x, round % 4 * 500000);
+        mix_by(x, COUNT, round);
+        norn_token sent;
+        OK(norn_send(world, &from, right, round % 2 ? NORN_KEY_ORDER : 7, NULL, &sent));
+        OK(norn_recv(world, &to, left, round % 2 ? NORN_KEY_ORDER : 7, NULL, NULL));
+        mix_by(y, COUNT, 99);
+        OK(norn_await(rt, copy(y, down, COUNT), -1));
+        for (uint64_t i = 0; i < COUNT; i++)
+            CHECK(end[i] == mixed(mixed((uint64_t)left * 1000000 + i + round, i, round), i, 99));
+        /* The host is about to write to what was copied up. */
+        OK(norn_await(rt, sent, -1));
+    }
+}
+
+/* Columns of a matrix, the empty message, and an address that does not say that it is a device's. */
+static void parts(void) {
+    enum { ROWS = 30, COLUMNS = 20 };
+    uint64_t *start, *end;
+    void *address;
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    norn_data up = pinned(ROWS * COLUMNS, &start), down = pinned(ROWS * COLUMNS, &end);
+    norn_data x = on_device(ROWS * COLUMNS), y = on_device(ROWS * COLUMNS);
+    for (uint64_t i = 0; i < ROWS * COLUMNS; i++) start[i] = (uint64_t)rank * 10000 + i;
+    copy(up, x, ROWS * COLUMNS);
+    OK(norn_await(rt, copy(up, y, ROWS * COLUMNS), -1));
+    norn_slice from = norn_slice_of(x, NORN_U64, 3), to = norn_slice_of(y, NORN_U64, 2);
+    from.offset = 17, from.blocks = ROWS, from.stride = COLUMNS;
+    to.offset = 0, to.count = 3, to.blocks = ROWS, to.stride = COLUMNS;
+    OK(norn_send(world, &from, right, 1, NULL, NULL));
+    OK(norn_recv(world, &to, left, 1, NULL, NULL));
+    OK(norn_await(rt, copy(y, down, ROWS * COLUMNS), -1));
+    for (uint64_t row = 0; row < ROWS; row++)
+        for (uint64_t column = 0; column < COLUMNS; column++) {
+            const uint64_t here = row * COLUMNS + column;
+            CHECK(end[here] == (column < 3 ? (uint64_t)left * 10000 + here + 17 : (uint64_t)rank * 10000 + here));
+        }
+    from = norn_slice_of(x, NORN_U64, 0), to = norn_slice_of(y, NORN_U64, 0);
+    OK(norn_send(world, &from, right, 2, NULL, NULL));
+    norn_token empty, bare;
+    OK(norn_recv(world, &to, left, 2, NULL, &empty));
+    OK(norn_await(rt, empty, -1));
+    OK(norn_data_pointer(rt, x, &address, NULL));
+    from = norn_slice_at(address, NORN_U64, ROWS * COLUMNS);
+    to = norn_slice_of(y, NORN_U64, ROWS * COLUMNS);
+    OK(norn_send(world, &from, right, 3, NULL, &bare));
+    OK(norn_recv(world, &to, left, 3, NULL, NULL));
+    OK(norn_await(rt, bare, -1));
+    OK(norn_await(rt, copy(y, down, ROWS * COLUMNS), -1));
+    for (uint64_t i = 0; i < ROWS * COLUMNS; i++) CHECK(end[i] == (uint64_t)left * 10000 + i);
+}
+
+static int32_t fails(norn_self *self, void *arg) {
+    (void)arg;
+    return norn_self_fail(self, 7, "as asked");
+}
+
+/* What fails in front of a staged message fails both sides, and the next one is whole. */
+static void failures(void) {
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    norn_data x = on_device(COUNT), y = on_device(COUNT);
+    norn_slice from = norn_slice_of(x, NORN_U64, COUNT), to = norn_slice_of(y, NORN_U64, COUNT);
+    norn_access access = norn_write(x);
+    norn_task task = NORN_TASK_INIT;
+    norn_token sent, received;
+    task.run = fails;
+    task.accesses = &access;
+    task.access_count = 1;
+    OK(norn_submit(rt, &task, NULL));
+    OK(norn_send(world, &from, right, 4, NULL, &sent));
+    OK(norn_recv(world, &to, left, 4, NULL, &received));
+    CHECK(norn_await(rt, sent, -1) == NORN_E_PROPAGATED);
+    CHECK(norn_await(rt, received, -1) == NORN_E_PROPAGATED);
+    uint64_t one = 1;
+    OK(norn_fill(rt, &from, &one, NULL, NULL));
+    OK(norn_send(world, &from, right, 4, NULL, &sent));
+    OK(norn_recv(world, &to, left, 4, NULL, &received));
+    OK(norn_await(rt, sent, -1));
+    OK(norn_await(rt, received, -1));
+    /* What comes too late for the copy is refused. */
+    norn_task how = NORN_TASK_INIT;
+    OK(norn_declare(rt, "later", &how.as));
+    CHECK(norn_send(world, &from, right, 5, &how, NULL) == NORN_E_STATE);
+    CHECK(norn_cancel(rt, how.as) == NORN_OK);
+}
+
+int main(int argc, char **argv) {
+    int level;
+    static char text[1 << 20];
+    norn_module module;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    norn_config config = NORN_CONFIG_INIT;
+    config.workers = 1;
+    config.max_pinned_bytes = 4 << 20;
+    OK(norn_open(&config, &rt));
+    if (norn_device_open(rt, NULL, &device) != NORN_OK) {
+        if (rank == 0) printf("left out: %s\n", norn_last_error());
+        MPI_Finalize();
+        return 77;
+    }
+    FILE *file = fopen(argc > 1 ? argv[1] : "kernels.ptx", "rb");
+    CHECK(file != NULL);
+    const size_t bytes = fread(text, 1, sizeof text, file);
+    fclose(file);
+    OK(norn_module_load(rt, device, text, bytes, NULL, &module));
+    OK(norn_kernel_get(rt, module, "mix_u64", &mix));
+    OK(norn_kernel_get(rt, module, "spin_ns", &spin));
+    OK(norn_world_attach(rt, MPI_COMM_WORLD, NULL, &world));
+    no_old_values();
+    parts();
+    failures();
+    /* Thousands of staged edges keep pinned memory where it was. */
+    norn_device_info before = NORN_DEVICE_INFO_INIT, after = NORN_DEVICE_INFO_INIT;
+    norn_data x = on_device(COUNT), y = on_device(COUNT);
+    for (int i = 0; i < 1000; i++) {
+        norn_slice from = norn_slice_of(x, NORN_U64, (uint64_t)(i * 37 % COUNT)), to = norn_slice_of(y, NORN_U64, from.count);
+        norn_token received;
+        OK(norn_send(world, &from, (rank + 1) % size, 6, NULL, NULL));
+        OK(norn_recv(world, &to, (rank + size - 1) % size, 6, NULL, &received));
+        if (i % 8 == 0) OK(norn_drain(rt, -1));
+        OK(norn_await(rt, received, -1));
+        if (i == 100) OK(norn_device_get(rt, device, &before));
+    }
+    OK(norn_device_get(rt, device, &after));
+    CHECK(after.pinned_bytes <= before.pinned_bytes + (1 << 20));
+    /* More than the ceiling is an error with the numbers, before anything was sent. */
+    norn_data large = on_device(1 << 20);
+    norn_slice whole = norn_slice_of(large, NORN_U64, 1 << 20);
+    CHECK(norn_send(world, &whole, (rank + 1) % size, 7, NULL, NULL) == NORN_E_RESOURCE);
+    CHECK(strstr(norn_last_error(), "max_pinned_bytes") != NULL);
+    OK(norn_drain(rt, -1));
+    OK(norn_world_detach(world, -1));
+    const norn_status closed = norn_close(rt);
+    CHECK(closed == NORN_OK || closed == NORN_E_TASK_FAILED);
+    MPI_Finalize();
+    if (rank == 0) printf("device edges: right on %d ranks\n", size);
+    return 0;
+}

@@ -1,0 +1,82 @@
+//! Random graphs over several ranks, in every mode, against a sequential oracle.
+//!
+//! A seed makes a program: steps in one global order that no rank sees. Each rank submits its own steps in an order of
+//! its own that keeps what the API gives a meaning (per datum, per key, per ordered pair, per lane), over `sim` with
+//! random delays. Whatever the mode, every datum must end with the value, or the failure, of the global order.
+//!
+//! `NORN_TEST_SEED=n` repeats one seed, `NORN_TEST_GRAPHS=n` sets how many are run, `NORN_TEST_FROM=n` where to begin,
+//! `NORN_TEST_RANKS=n` how many ranks each has.
+
+#[allow(dead_code)] // what the tests of worlds use beside
+#[path = "../worlds/ranks.rs"]
+mod ranks;
+#[allow(dead_code)] // as above
+#[path = "../sim/mod.rs"]
+mod sim;
+
+mod oracle;
+mod perform;
+mod program;
+
+use program::Program;
+
+/// Graphs of a normal run, each in four ways.
+const GRAPHS: u64 = 60;
+
+fn wish(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}={value} is no number")),
+    )
+}
+
+/// The ranks of each program, if the environment says, and the seeds to run.
+fn wishes(graphs: u64) -> (Option<usize>, std::ops::Range<u64>) {
+    let ranks = wish("NORN_TEST_RANKS").map(|ranks| ranks as usize);
+    let seeds = match wish("NORN_TEST_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => {
+            let from = wish("NORN_TEST_FROM").unwrap_or(0);
+            from..from + wish("NORN_TEST_GRAPHS").unwrap_or(graphs)
+        }
+    };
+    (ranks, seeds)
+}
+
+fn check(program: &Program, ranks: Option<usize>) {
+    let seed = program.seed;
+    let expected = oracle::run(program);
+    for (number, way) in ranks::WAYS.into_iter().enumerate() {
+        // Many ranks in the ways that cost a thread each.
+        if program.ranks > 16 && number % 2 == 1 {
+            continue;
+        }
+        // Shown where the run is cut short by a hang.
+        eprintln!(
+            "seed {seed}, {way:?}, {} ranks, {:?}",
+            program.ranks, program.blow
+        );
+        let complaints = perform::run(program, &expected, way);
+        assert!(
+            complaints.is_empty(),
+            "NORN_TEST_SEED={seed}{}, {way:?}, {} ranks:\n{}",
+            ranks.map_or(String::new(), |ranks| format!(" NORN_TEST_RANKS={ranks}")),
+            program.ranks,
+            complaints.join("\n")
+        );
+    }
+}
+
+#[test]
+fn random_worlds_end_as_the_oracle_says() {
+    let (ranks, seeds) = wishes(GRAPHS);
+    seeds.for_each(|seed| check(&Program::random(seed, ranks), ranks));
+}
+
+#[test]
+fn random_worlds_that_take_a_blow_end_right_or_failed() {
+    let (ranks, seeds) = wishes(GRAPHS / 2);
+    seeds.for_each(|seed| check(&Program::disturbed(seed, ranks), ranks));
+}

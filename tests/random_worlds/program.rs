@@ -1,0 +1,255 @@
+//! What a seed makes.
+
+/// A datum of a rank.
+pub type Datum = usize;
+
+/// One step, in the global order.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A task: overwrites `target` with a mix of `sources`.
+    Compute {
+        rank: usize,
+        sources: Vec<Datum>,
+        target: Datum,
+        fails: bool,
+    },
+    /// `elements` of `source` on one rank become those of `target` on another. `key`: None: ordered.
+    Message {
+        from: usize,
+        to: usize,
+        source: Datum,
+        target: Datum,
+        elements: usize,
+        key: Option<i64>,
+    },
+    /// The sum over all ranks, in place.
+    Sum { datum: Datum },
+}
+
+/// A step of one rank that is cancelled before it can start: the number of the step, and the rank.
+pub type Cancelled = (usize, usize);
+
+/// What one rank does to the world in the middle of its submissions. How far the others have come then is a matter of
+/// time, so what they end with is the oracle's value or a failure.
+#[derive(Clone, Copy, Debug)]
+pub enum Blow {
+    /// It closes, and cancels what has not started.
+    Cancel,
+    /// It fails the world.
+    Fail,
+    /// Its MPI_Finalize comes, with the world attached.
+    Finalize,
+}
+
+pub struct Program {
+    pub seed: u64,
+    pub ranks: usize,
+    pub data: usize,
+    /// Elements of a datum.
+    pub elements: usize,
+    pub steps: Vec<Step>,
+    pub cancelled: Vec<Cancelled>,
+    /// A rank that submits nothing from this step on, and closes.
+    pub leaves: Option<(usize, usize)>,
+    /// A rank, how many steps it has submitted, and what it does then.
+    pub blow: Option<(usize, usize, Blow)>,
+    pub tag_limit: u64,
+    pub lanes: i32,
+    pub delay: u64,
+    pub eager: usize,
+    pub verify: bool,
+    pub level: i32,
+}
+
+impl Program {
+    pub fn random(seed: u64, ranks: Option<usize>) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let ranks = ranks.unwrap_or(match random.u32(..10) {
+            0..6 => random.usize(2..5),
+            6..9 => random.usize(5..13),
+            _ => random.usize(13..65),
+        });
+        let data = random.usize(1..6);
+        let elements = random.usize(1..40);
+        let tag_limit = [1, 4, 64, 64, 1000][random.usize(..5)];
+        let count = random.usize(5..if ranks > 20 { 60 } else { 150 });
+        let with_failures = random.bool();
+        let mut steps = Vec::new();
+        let mut cancelled = Vec::new();
+        for number in 0..count {
+            let rank = random.usize(..ranks);
+            let step = match random.u32(..20) {
+                0 if ranks <= 12 => Step::Sum {
+                    datum: random.usize(..data),
+                },
+                1..9 => {
+                    let sources = (0..random.usize(..3)).map(|_| random.usize(..data));
+                    Step::Compute {
+                        rank,
+                        sources: sources.collect(),
+                        target: random.usize(..data),
+                        fails: with_failures && random.u32(..12) == 0,
+                    }
+                }
+                _ => {
+                    let to = random.usize(..ranks);
+                    let source = random.usize(..data);
+                    let mut target = random.usize(..data);
+                    if to == rank && target == source {
+                        // The same datum at both ends: neither could go before the other.
+                        target = (target + 1) % data;
+                        if target == source {
+                            continue;
+                        }
+                    }
+                    let whole = random.u32(..3) > 0;
+                    Step::Message {
+                        from: rank,
+                        to,
+                        source,
+                        target,
+                        elements: if whole {
+                            elements
+                        } else {
+                            random.usize(..elements + 1)
+                        },
+                        key: random
+                            .bool()
+                            .then(|| random.i64(0..tag_limit.min(8) as i64)),
+                    }
+                }
+            };
+            if with_failures && random.u32(..25) == 0 {
+                let who = match &step {
+                    Step::Compute { rank, .. } => *rank,
+                    Step::Message { from, to, .. } => [*from, *to][random.usize(..2)],
+                    Step::Sum { .. } => random.usize(..ranks),
+                };
+                cancelled.push((steps.len(), who));
+            }
+            steps.push(step);
+            let _ = number;
+        }
+        let leaves = (with_failures && random.u32(..6) == 0)
+            .then(|| (random.usize(..ranks), random.usize(..steps.len() + 1)));
+        Self {
+            seed,
+            ranks,
+            data,
+            elements,
+            cancelled,
+            leaves,
+            blow: None,
+            tag_limit,
+            lanes: random.i32(1..4),
+            delay: [0, 3, 30][random.usize(..3)],
+            eager: [0, 64, 4096][random.usize(..3)],
+            verify: random.u32(..5) == 0,
+            level: random.i32(0..4),
+            steps,
+        }
+    }
+
+    /// The same with a blow to the world.
+    pub fn disturbed(seed: u64, ranks: Option<usize>) -> Self {
+        let mut program = Self::random(seed, ranks);
+        let mut random = fastrand::Rng::with_seed(!seed);
+        let rank = random.usize(..program.ranks);
+        let steps = program.order_of(rank).len();
+        let kind = [Blow::Cancel, Blow::Fail, Blow::Finalize][random.usize(..3)];
+        program.blow = Some((rank, random.usize(..steps + 1), kind));
+        program
+    }
+
+    /// Whether a rank takes part in a step.
+    pub fn takes_part(&self, rank: usize, number: usize) -> bool {
+        if self.has_left(rank, number) {
+            return false;
+        }
+        match &self.steps[number] {
+            Step::Compute { rank: of, .. } => *of == rank,
+            Step::Message { from, to, .. } => *from == rank || *to == rank,
+            Step::Sum { .. } => true,
+        }
+    }
+
+    pub fn has_left(&self, rank: usize, number: usize) -> bool {
+        self.leaves
+            .is_some_and(|(who, from)| who == rank && number >= from)
+    }
+
+    pub fn is_cancelled(&self, number: usize, rank: usize) -> bool {
+        self.cancelled.contains(&(number, rank))
+    }
+
+    /// The steps of a rank in an order of its own.
+    pub fn order_of(&self, rank: usize) -> Vec<usize> {
+        let mut random = fastrand::Rng::with_seed(self.seed ^ (rank as u64 + 1) << 32);
+        let mut left: Vec<usize> = (0..self.steps.len())
+            .filter(|number| self.takes_part(rank, *number))
+            .collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            // Any of the next few that no earlier one comes before.
+            let window = left.len().min(8);
+            let choices: Vec<usize> = (0..window)
+                .filter(|at| {
+                    left[..*at]
+                        .iter()
+                        .all(|earlier| !self.is_before(rank, *earlier, left[*at]))
+                })
+                .collect();
+            let at = choices[random.usize(..choices.len())];
+            order.push(left.remove(at));
+        }
+        order
+    }
+
+    /// Whether a rank must submit `first` before `second`.
+    fn is_before(&self, rank: usize, first: usize, second: usize) -> bool {
+        let touched = |number: usize| -> Vec<Datum> {
+            match &self.steps[number] {
+                Step::Compute {
+                    sources, target, ..
+                } => sources.iter().copied().chain([*target]).collect(),
+                Step::Message {
+                    from,
+                    to,
+                    source,
+                    target,
+                    ..
+                } => {
+                    let source = (*from == rank).then_some(*source);
+                    let target = (*to == rank).then_some(*target);
+                    source.into_iter().chain(target).collect()
+                }
+                Step::Sum { datum } => vec![*datum],
+            }
+        };
+        let data = touched(second);
+        if touched(first).iter().any(|datum| data.contains(datum)) {
+            return true;
+        }
+        match (&self.steps[first], &self.steps[second]) {
+            (Step::Sum { .. }, Step::Sum { .. }) => true,
+            (
+                Step::Message { from, to, key, .. },
+                Step::Message {
+                    from: from2,
+                    to: to2,
+                    key: key2,
+                    ..
+                },
+            ) => (from, to, key) == (from2, to2, key2),
+            _ => false,
+        }
+    }
+}
+
+/// What a task makes of an element.
+pub fn mix(step: usize, element: usize, sum: i64) -> i64 {
+    let mixed = (sum as u64)
+        .wrapping_add(step as u64 * 1009 + element as u64 + 1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed ^ (mixed >> 29)) as i64
+}

@@ -1,0 +1,550 @@
+//! The table's functions.
+// SAFETY of the functions here: each is called as table.rs documents: outputs are writable, buffers live until their
+// request has ended.
+#![allow(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+use std::cmp::Reverse;
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::Ordering::SeqCst;
+
+use super::collective::DUPLICATE;
+use super::message::{DEAD, Wanted};
+use super::state::{Member, OWNERS, Request, Set, Slot, State, state, thread_number, violation};
+use super::table::*;
+use super::types::{self, Type};
+
+/// Code of a call that fails by plan.
+const PLANNED: i32 = 16;
+
+/// Checks that a thread may call MPI on a rank, while it does.
+struct Inside(Option<usize>);
+
+impl Inside {
+    fn of(owner: Option<usize>) -> Self {
+        let Some(owner) = owner else {
+            return Self(None);
+        };
+        let rank = &OWNERS[owner];
+        let me = thread_number();
+        if rank.ended.load(SeqCst) != 0 {
+            violation("a call after MPI_Finalize");
+        }
+        match rank.level.load(SeqCst) as i32 {
+            NORN_MPI_THREAD_MULTIPLE => return Self(None),
+            NORN_MPI_THREAD_SERIALIZED => {}
+            _ if rank.main.load(SeqCst) == me => {}
+            level => violation(&format!(
+                "thread level {level}: a call from another thread than the one that initialised MPI"
+            )),
+        }
+        if rank.inside.swap(me, SeqCst) != 0 {
+            violation("MPI_THREAD_SERIALIZED: two threads are in MPI at once");
+        }
+        Self(Some(owner))
+    }
+
+    fn of_comm(handle: i32) -> Self {
+        let owner = {
+            let state = state();
+            state.member(handle).map(|_| state.owner_of(handle))
+        };
+        Self::of(owner)
+    }
+
+    fn of_set(set: *mut norn_mpi_requests) -> Self {
+        let owner = state()
+            .sets
+            .get(index_of(set))
+            .and_then(|set| set.as_ref()?.owner);
+        Self::of(owner)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if let Some(owner) = self.0 {
+            OWNERS[owner].inside.store(0, SeqCst);
+        }
+    }
+}
+
+fn index_of(set: *mut norn_mpi_requests) -> usize {
+    (set as usize).wrapping_sub(1)
+}
+
+fn write_text(text: &str, buffer: *mut c_char, size: usize) -> i32 {
+    let length = text.len().min(size.saturating_sub(1));
+    if size > 0 {
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
+            buffer.add(length).write(0);
+        }
+    }
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn library_state(out: *mut i32) -> i32 {
+    *out = NORN_MPI_ACTIVE;
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn library_text(text: *mut c_char, size: usize) -> i32 {
+    write_text("sim: MPI inside one process", text, size)
+}
+
+unsafe extern "C" fn error_text(error: i32, text: *mut c_char, size: usize) -> i32 {
+    let words = match error {
+        DEAD => "the other process has failed",
+        15 => "message truncated",
+        PLANNED => "failed as planned",
+        NORN_MPI_INVALID => "invalid argument",
+        _ => "unknown error",
+    };
+    write_text(words, text, size)
+}
+
+unsafe extern "C" fn thread(comm: i32, level: *mut i32, is_main: *mut i32) -> i32 {
+    let state = state();
+    if state.member(comm).is_none() {
+        return NORN_MPI_INVALID;
+    }
+    let owner = &OWNERS[state.owner_of(comm)];
+    *level = owner.level.load(SeqCst) as i32;
+    *is_main = i32::from(owner.main.load(SeqCst) == thread_number());
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn world(comm: i32, rank: *mut i32, size: *mut i32) -> i32 {
+    let state = state();
+    let Some(member) = state.member(comm) else {
+        return NORN_MPI_INVALID;
+    };
+    *rank = member.rank as i32;
+    *size = state.comms[member.comm].size as i32;
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn device_aware(answer: *mut i32, reason: *mut c_char, size: usize) -> i32 {
+    *answer = 0;
+    write_text("sim knows no devices", reason, size)
+}
+
+unsafe extern "C" fn abort(_comm: i32, code: i32) {
+    eprintln!("sim: abort with code {code}");
+    std::process::exit(code);
+}
+
+unsafe extern "C" fn comm_info(comm: i32, info: *mut norn_mpi_comm_info) -> i32 {
+    let _inside = Inside::of_comm(comm);
+    let state = state();
+    let Some(member) = state.member(comm) else {
+        return NORN_MPI_INVALID;
+    };
+    let found = &state.comms[member.comm];
+    *info = norn_mpi_comm_info {
+        rank: member.rank as i32,
+        size: found.size as i32,
+        tag_ub: state.jobs[found.job].config.tag_ub,
+        inter: 0,
+    };
+    NORN_MPI_OK
+}
+
+/// Prepares a request of a rank; the error otherwise.
+fn begin(
+    state: &mut State,
+    set: *mut norn_mpi_requests,
+    comm: i32,
+    user: u64,
+    call: &'static str,
+) -> Result<(Member, Request), i32> {
+    let member = state.member(comm).ok_or(NORN_MPI_INVALID)?;
+    let job = state.comms[member.comm].job;
+    if state.jobs[job].dead[member.rank] {
+        return Err(DEAD);
+    }
+    if state.fails(job, member.rank, call) {
+        return Err(PLANNED);
+    }
+    let request = state
+        .new_request(index_of(set), user, member)
+        .ok_or(NORN_MPI_INVALID)?;
+    Ok((member, request))
+}
+
+unsafe extern "C" fn comm_idup(
+    set: *mut norn_mpi_requests,
+    comm: i32,
+    user: u64,
+    slot: *mut i32,
+) -> i32 {
+    let _inside = Inside::of_comm(comm);
+    let state = &mut *state();
+    match begin(state, set, comm, user, "MPI_Comm_idup") {
+        Err(code) => code,
+        Ok((member, request)) => {
+            let call = norn_mpi_collective {
+                kind: DUPLICATE,
+                ..std::mem::zeroed()
+            };
+            state.meet(member, &call, request);
+            *slot = request.slot;
+            NORN_MPI_OK
+        }
+    }
+}
+
+unsafe extern "C" fn comm_free(comm: i32) -> i32 {
+    let _inside = Inside::of_comm(comm);
+    let state = &mut *state();
+    let Some(member) = state.member(comm) else {
+        return NORN_MPI_INVALID;
+    };
+    for set in state.sets.iter().flatten() {
+        let busy = set
+            .slots
+            .iter()
+            .any(|slot| matches!(slot, Slot::Pending { comm, .. } if *comm == member.comm));
+        let owner = state.jobs[state.comms[member.comm].job].first_owner + member.rank;
+        if busy && set.owner == Some(owner) {
+            violation("a communicator is freed while requests on it are pending");
+        }
+    }
+    state.members[comm as usize] = None;
+    let found = &mut state.comms[member.comm];
+    found.freed += 1;
+    if found.freed == found.size {
+        if let Some(((to, from, tag), list)) = found.arrived.iter().next() {
+            let data = &list[0].data;
+            violation(&format!(
+                "a communicator is freed with a message of {} B from rank {from} to rank {to}, tag {tag}, that nobody has received: {:?}",
+                data.len(),
+                &data[..data.len().min(24)]
+            ));
+        }
+        found.last_arrival.clear();
+        found.wanted_any.clear();
+        found.calls = Vec::new();
+        found.handles = Vec::new();
+    }
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn type_builtin(number: i32, handle: *mut i32) -> i32 {
+    match types::builtin(number) {
+        Some(found) => {
+            *handle = found;
+            NORN_MPI_OK
+        }
+        None => NORN_MPI_UNSUPPORTED,
+    }
+}
+
+unsafe extern "C" fn type_info(_comm: i32, handle: i32, info: *mut norn_mpi_type_info) -> i32 {
+    match types::info(&state().types, handle) {
+        Some(found) => {
+            *info = found;
+            NORN_MPI_OK
+        }
+        None => NORN_MPI_INVALID,
+    }
+}
+
+unsafe extern "C" fn type_blocks(
+    base: i32,
+    count: i64,
+    blocks: i64,
+    stride: i64,
+    planes: i64,
+    plane_stride: i64,
+    handle: *mut i32,
+) -> i32 {
+    let state = &mut *state();
+    if types::info(&state.types, base).is_none() {
+        return NORN_MPI_INVALID;
+    }
+    let made = Some(Type {
+        base,
+        count,
+        blocks,
+        stride,
+        planes,
+        plane_stride,
+    });
+    // Never used again: a type that is freed lives on in pending requests.
+    state.types.push(made);
+    *handle = types::made(state.types.len() - 1);
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn type_free(handle: i32) -> i32 {
+    match types::index_of_made(handle) {
+        Some(index) if index < state().types.len() => NORN_MPI_OK,
+        _ => NORN_MPI_INVALID,
+    }
+}
+
+unsafe extern "C" fn op_builtin(number: i32, handle: *mut i32) -> i32 {
+    match types::op(number) {
+        Some(found) => {
+            *handle = found;
+            NORN_MPI_OK
+        }
+        None => NORN_MPI_UNSUPPORTED,
+    }
+}
+
+unsafe extern "C" fn requests_open(set: *mut *mut norn_mpi_requests) -> i32 {
+    let state = &mut *state();
+    let free = state.sets.iter().position(Option::is_none);
+    let index = free.unwrap_or_else(|| {
+        state.sets.push(None);
+        state.sets.len() - 1
+    });
+    state.sets[index] = Some(Set::default());
+    *set = (index + 1) as *mut norn_mpi_requests;
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn requests_close(set: *mut norn_mpi_requests) -> i32 {
+    let state = &mut *state();
+    let Some(found) = state.sets.get_mut(index_of(set)) else {
+        return NORN_MPI_INVALID;
+    };
+    let Some(known) = found else {
+        return NORN_MPI_INVALID;
+    };
+    if known.slots.iter().any(|slot| !matches!(slot, Slot::Free)) {
+        return NORN_MPI_BUSY;
+    }
+    *found = None;
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn isend(
+    set: *mut norn_mpi_requests,
+    buffer: *const c_void,
+    count: i64,
+    datatype: i32,
+    dest: i32,
+    tag: i32,
+    comm: i32,
+    user: u64,
+    slot: *mut i32,
+) -> i32 {
+    let _inside = Inside::of_comm(comm);
+    let state = &mut *state();
+    if types::info(&state.types, datatype).is_none() {
+        return NORN_MPI_INVALID;
+    }
+    match begin(state, set, comm, user, "MPI_Isend") {
+        Err(code) => code,
+        Ok((member, request)) => {
+            let data = types::pack(&state.types, buffer.cast(), datatype, count);
+            state.send(member, dest, tag, data, request);
+            *slot = request.slot;
+            NORN_MPI_OK
+        }
+    }
+}
+
+unsafe extern "C" fn irecv(
+    set: *mut norn_mpi_requests,
+    buffer: *mut c_void,
+    count: i64,
+    datatype: i32,
+    source: i32,
+    tag: i32,
+    comm: i32,
+    user: u64,
+    slot: *mut i32,
+) -> i32 {
+    let _inside = Inside::of_comm(comm);
+    let state = &mut *state();
+    if types::info(&state.types, datatype).is_none() {
+        return NORN_MPI_INVALID;
+    }
+    match begin(state, set, comm, user, "MPI_Irecv") {
+        Err(code) => code,
+        Ok((member, request)) => {
+            state.now += 1;
+            let wanted = Wanted {
+                request,
+                source,
+                tag,
+                address: buffer.cast(),
+                count,
+                datatype,
+                number: state.now,
+            };
+            state.receive(member, wanted);
+            *slot = request.slot;
+            NORN_MPI_OK
+        }
+    }
+}
+
+unsafe extern "C" fn icollective(
+    set: *mut norn_mpi_requests,
+    what: *const norn_mpi_collective,
+    user: u64,
+    slot: *mut i32,
+) -> i32 {
+    let comm = (*what).comm;
+    let _inside = Inside::of_comm(comm);
+    let state = &mut *state();
+    match begin(state, set, comm, user, "MPI_Icollective") {
+        Err(code) => code,
+        Ok((member, request)) => {
+            state.meet(member, &*what, request);
+            *slot = request.slot;
+            NORN_MPI_OK
+        }
+    }
+}
+
+unsafe extern "C" fn count_limit(limit: *mut i64) -> i32 {
+    *limit = i64::MAX;
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn test(
+    set: *mut norn_mpi_requests,
+    slots: *const i32,
+    slot_count: i32,
+    done: *mut norn_mpi_done,
+    done_count: *mut i32,
+) -> i32 {
+    let _inside = Inside::of_set(set);
+    let state = &mut *state();
+    state.tick();
+    let Some(Some(found)) = state.sets.get_mut(index_of(set)) else {
+        return NORN_MPI_INVALID;
+    };
+    let mut count = 0;
+    for at in 0..slot_count as usize {
+        let slot = *slots.add(at);
+        let Some(entry) = found.slots.get_mut(slot as usize) else {
+            continue;
+        };
+        if let Slot::Done(ended) = entry {
+            done.add(count).write(*ended);
+            count += 1;
+            *entry = Slot::Free;
+            found.free.push(Reverse(slot));
+        }
+    }
+    *done_count = count as i32;
+    if found.owner.is_some() {
+        let job = found.job;
+        let job = &mut state.jobs[job];
+        job.in_flight -= count as u64;
+        let counters = &mut job.counters;
+        counters.tests += 1;
+        counters.tested += slot_count as u64;
+        counters.most_tested = counters.most_tested.max(slot_count as u64);
+    }
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn cancel(set: *mut norn_mpi_requests, slot: i32) -> i32 {
+    let _inside = Inside::of_set(set);
+    let request = Request {
+        set: index_of(set),
+        slot,
+    };
+    match state().cancel(request) {
+        true => NORN_MPI_OK,
+        false => NORN_MPI_INVALID,
+    }
+}
+
+unsafe extern "C" fn iprobe(
+    source: i32,
+    tag: i32,
+    comm: i32,
+    found: *mut i32,
+    message: *mut norn_mpi_done,
+) -> i32 {
+    let _inside = Inside::of_comm(comm);
+    let state = &mut *state();
+    let Some(member) = state.member(comm) else {
+        return NORN_MPI_INVALID;
+    };
+    state.tick();
+    let probed = state.probe(member, source, tag);
+    *found = i32::from(probed.is_some());
+    if let Some(probed) = probed {
+        *message = probed;
+    }
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn at_finalize(comm: i32, then: norn_mpi_then_fn) -> i32 {
+    state().then.insert(comm, then);
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn alloc(bytes: u64, address: *mut *mut c_void) -> i32 {
+    *address = match bytes {
+        0 => std::ptr::null_mut(),
+        bytes => libc_malloc(bytes as usize),
+    };
+    NORN_MPI_OK
+}
+
+unsafe extern "C" fn free(address: *mut c_void) -> i32 {
+    libc_free(address);
+    NORN_MPI_OK
+}
+
+unsafe extern "C" {
+    #[link_name = "malloc"]
+    fn libc_malloc(bytes: usize) -> *mut c_void;
+    #[link_name = "free"]
+    fn libc_free(address: *mut c_void);
+}
+
+/// A table whose texts are static.
+struct Shared(norn_mpi_table);
+// SAFETY: constant.
+unsafe impl Sync for Shared {}
+
+static TABLE: Shared = Shared(norn_mpi_table {
+    version: NORN_MPI_TABLE_VERSION,
+    struct_size: size_of::<norn_mpi_table>() as u32,
+    family: c"sim".as_ptr(),
+    built_for: c"sim".as_ptr(),
+    state: library_state,
+    library_text,
+    error_text,
+    thread,
+    world,
+    device_aware,
+    abort,
+    comm_info,
+    comm_idup,
+    comm_free,
+    type_builtin,
+    type_info,
+    type_blocks,
+    type_free,
+    op_builtin,
+    requests_open,
+    requests_close,
+    isend,
+    irecv,
+    icollective,
+    count_limit,
+    test,
+    cancel,
+    iprobe,
+    alloc,
+    free,
+    at_finalize,
+});
+
+/// The table.
+pub fn table() -> *const norn_mpi_table {
+    &raw const TABLE.0
+}

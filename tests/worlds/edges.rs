@@ -1,0 +1,239 @@
+//! Messages between two ranks, and from a rank to itself.
+
+use norn::abi::datatype::*;
+use norn::abi::slice::norn_slice;
+use norn::abi::status::*;
+use norn::abi::types::*;
+
+use crate::ranks::*;
+
+#[test]
+fn a_keyed_edge_carries_its_bytes() {
+    on_ranks(&config(), |rank| {
+        let mut memory = [0i64; 4];
+        if rank.rank == 0 {
+            memory = [1, 2, 3, 4];
+            let sent = rank.send(&slice(&memory), 1, 7, &[]);
+            ok(rank.wait(sent));
+        } else {
+            let received = rank.recv(&room(&mut memory), 0, 7, &[]);
+            ok(rank.wait(received));
+            assert_eq!(memory, [1, 2, 3, 4]);
+        }
+    });
+}
+
+#[test]
+fn ordered_edges_match_by_number_and_work_between_them_is_ordered() {
+    on_ranks(&config(), |rank| {
+        let memory = vec![0i64; 200];
+        let mut there = vec![0i64; 200];
+        let peer = 1 - rank.rank;
+        let mut tokens = Vec::new();
+        let mine: Vec<i64> = (0..200).map(|i| i * 3 + i64::from(rank.rank)).collect();
+        for i in 0..200 {
+            let gate = rank.task(0, &[]);
+            tokens.push(rank.send(&slice(&mine[i..=i]), peer, NORN_KEY_ORDER, &[gate]));
+            tokens.push(rank.recv(&room(&mut there[i..=i]), peer, NORN_KEY_ORDER, &[]));
+        }
+        for token in tokens {
+            ok(rank.wait(token));
+        }
+        let expected: Vec<i64> = (0..200).map(|i| i * 3 + i64::from(peer)).collect();
+        assert_eq!(there, expected);
+        drop(memory);
+    });
+}
+
+#[test]
+fn empty_self_and_large_messages() {
+    on_ranks(&config(), |rank| {
+        for bytes in [0usize, 1, 4 << 20] {
+            let from = vec![rank.rank as u8 + 1; bytes];
+            let mut to = vec![0u8; bytes];
+            let sent = rank.send(&slice(&from), rank.rank, 1, &[]);
+            let received = rank.recv(&room(&mut to), rank.rank, 1, &[]);
+            ok(rank.wait(received));
+            ok(rank.wait(sent));
+            assert_eq!(from, to);
+            let mut other = vec![0u8; bytes];
+            let peer = 1 - rank.rank;
+            let received = rank.recv(&room(&mut other), peer, 2, &[]);
+            let sent = rank.send(&slice(&from), peer, 2, &[]);
+            ok(rank.wait(received));
+            ok(rank.wait(sent));
+            assert_eq!(other, vec![peer as u8 + 1; bytes]);
+        }
+    });
+}
+
+#[test]
+fn blocks_and_planes_by_description() {
+    on_ranks(&config(), |rank| {
+        // 2 planes of 3 blocks of 2, out of 2 x 4 x 5.
+        let mut memory = vec![0i64; 40];
+        let part = norn_slice {
+            offset: 1,
+            count: 2,
+            blocks: 3,
+            stride: 5,
+            planes: 2,
+            plane_stride: 20,
+            ..numbers(&memory)
+        };
+        if rank.rank == 0 {
+            for (i, element) in memory.iter_mut().enumerate() {
+                *element = i as i64;
+            }
+            let sent = rank.send(&part, 1, 0, &[]);
+            ok(rank.wait(sent));
+        } else {
+            // Received densely.
+            let mut dense = vec![0i64; 12];
+            let received = rank.recv(&room_of_numbers(&mut dense), 0, 0, &[]);
+            ok(rank.wait(received));
+            assert_eq!(dense, [1, 2, 6, 7, 11, 12, 21, 22, 26, 27, 31, 32]);
+        }
+    });
+}
+
+#[test]
+fn a_size_that_differs_is_an_error_on_the_receiving_side() {
+    on_ranks(&config(), |rank| {
+        for (sent, expected) in [(8usize, 16usize), (16, 8), (0, 8), (1, 0)] {
+            if rank.rank == 0 {
+                let from = vec![1u8; sent];
+                let token = rank.send(&slice(&from), 1, 3, &[]);
+                ok(rank.wait(token));
+            } else {
+                let mut to = vec![0u8; expected];
+                let token = rank.recv(&room(&mut to), 0, 3, &[]);
+                assert_eq!(rank.wait(token), NORN_E_MISMATCH, "{sent} {expected}");
+                let told = text(&rank.record(token).text);
+                assert!(told.contains(&format!("receive of {expected} B")), "{told}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_size_that_differs_within_a_rank_is_an_error_too() {
+    on_ranks(&config(), |rank| {
+        for (sent, expected) in [(8usize, 16usize), (16, 8), (0, 8), (1, 0)] {
+            let (from, mut to) = (vec![1u8; sent], vec![0u8; expected]);
+            let out = rank.send(&slice(&from), rank.rank, 3, &[]);
+            let token = rank.recv(&room(&mut to), rank.rank, 3, &[]);
+            ok(rank.wait(out));
+            assert_eq!(rank.wait(token), NORN_E_MISMATCH, "{sent} {expected}");
+        }
+    });
+}
+
+#[test]
+fn a_datum_is_not_sent_to_itself() {
+    use norn::abi::data::*;
+    on_ranks(&config(), |rank| {
+        let memory = [0i64; 2];
+        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+        let desc = norn_data_desc {
+            struct_size: size_of::<norn_data_desc>(),
+            ptr: memory.as_ptr().cast_mut().cast(),
+            bytes: 16,
+            ..unsafe { std::mem::zeroed() }
+        };
+        let mut datum = norn_data::default();
+        // SAFETY: the pointers are of live variables; the memory outlives the datum.
+        ok(unsafe { norn_data_register(rank.rt, &desc, &mut datum) });
+        let part = norn_slice {
+            data: datum,
+            ptr: std::ptr::null_mut(),
+            ..numbers(&memory)
+        };
+        let sent = rank.send(&part, rank.rank, 4, &[]);
+        // SAFETY: the pointers are of live variables.
+        let status = unsafe {
+            norn::abi::world::norn_recv(
+                rank.world,
+                &part,
+                rank.rank,
+                4,
+                std::ptr::null(),
+                std::ptr::null_mut(),
+            )
+        };
+        assert_eq!(status, NORN_E_INVALID);
+        assert!(last_error().contains("same datum"), "{}", last_error());
+        let mut other = [0i64; 2];
+        ok(rank.wait(rank.recv(&room_of_numbers(&mut other), rank.rank, 4, &[])));
+        ok(rank.wait(sent));
+    });
+}
+
+#[test]
+fn verify_mode_names_both_declarations() {
+    for way in WAYS {
+        let mut world = world_config();
+        world.verify = 1;
+        run_way(way, &config(), world, &|rank: &Rank| {
+            let mut memory = [0u8; 16];
+            if rank.rank == 0 {
+                ok(rank.wait(rank.send(&slice(&memory), 1, 3, &[])));
+                ok(rank.wait(rank.send(&slice(&memory[..8]), 1, 4, &[])));
+            } else {
+                ok(rank.wait(rank.recv(&room(&mut memory), 0, 3, &[])));
+                let token = rank.recv(&room(&mut memory), 0, 4, &[]);
+                assert_eq!(rank.wait(token), NORN_E_MISMATCH);
+                let told = text(&rank.record(token).text);
+                assert!(
+                    told.contains("send of 8 B") && told.contains("receive of 16 B"),
+                    "{told}"
+                );
+            }
+        });
+    }
+}
+
+#[test]
+fn bad_arguments_are_named() {
+    on_ranks(&config(), |rank| {
+        let memory = [0u8; 4];
+        let good = slice(&memory);
+        let refused = |slice: &norn_slice, peer, key, word: &str| {
+            // SAFETY: the pointers are of live variables.
+            let status = unsafe {
+                norn::abi::world::norn_send(
+                    rank.world,
+                    slice,
+                    peer,
+                    key,
+                    std::ptr::null(),
+                    std::ptr::null_mut(),
+                )
+            };
+            assert_eq!(status, NORN_E_INVALID);
+            assert!(last_error().contains(word), "{}", last_error());
+        };
+        refused(&good, 2, 0, "peer is 2");
+        refused(&good, -1, 0, "peer is -1");
+        refused(&good, 1, 1 << 40, "key is");
+        refused(&good, 1, -2, "key is -2");
+        let bad = norn_slice { r#type: 99, ..good };
+        refused(&bad, 1, 0, "type 99");
+        let bad = norn_slice {
+            r#type: NORN_OF_MPI + 5,
+            ..good
+        };
+        refused(&bad, 1, 0, "not a committed MPI type");
+        let bad = norn_slice {
+            ptr: std::ptr::null_mut(),
+            ..good
+        };
+        refused(&bad, 1, 0, "neither data nor ptr");
+        let bad = norn_slice {
+            count: u64::MAX,
+            blocks: 2,
+            ..good
+        };
+        refused(&bad, 1, 0, "address space");
+    });
+}

@@ -1,0 +1,344 @@
+//! Detaching and closing.
+
+use std::ptr::null_mut;
+
+use norn::abi::runtime::*;
+use norn::abi::status::*;
+use norn::abi::types::*;
+use norn::abi::world::*;
+
+use crate::ranks::*;
+use crate::sim;
+
+#[test]
+fn a_receive_from_a_rank_that_has_closed_fails() {
+    on_ranks(&config(), |rank| {
+        let mut memory = vec![0u8; 100_000];
+        if rank.rank == 0 {
+            let received = rank.recv(&room(&mut memory[..8]), 1, 0, &[]);
+            assert_eq!(rank.wait(received), NORN_E_CLOSED);
+            let told = text(&rank.record(received).text);
+            assert!(told.contains("rank 1 has left"), "{told}");
+            let later = rank.recv(&room(&mut memory[..8]), 1, 3, &[]);
+            assert_eq!(rank.wait(later), NORN_E_CLOSED);
+            let later = rank.send(&slice(&memory), 1, 3, &[]);
+            assert_eq!(rank.wait(later), NORN_E_CLOSED);
+        }
+    });
+}
+
+#[test]
+fn ranks_that_close_while_each_waits_for_the_other_end() {
+    for size in [2usize, 3, 7] {
+        on_ranks(&sim::Config { size, ..config() }, |rank| {
+            let mut memory = [0u8; 8];
+            let next = (rank.rank + 1) % rank.size;
+            // Nobody sends before it has received.
+            let received = rank.recv(&room(&mut memory), next, 0, &[]);
+            let before = (rank.rank + rank.size - 1) % rank.size;
+            let _ = rank.send(&slice(&memory), before, 0, &[received]);
+            // SAFETY: always safe.
+            let closed = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
+            assert_eq!(closed, NORN_E_CLOSED, "{}", last_error());
+            assert!(
+                last_error().contains("all ranks are closing"),
+                "{}",
+                last_error()
+            );
+        });
+    }
+}
+
+#[test]
+fn a_rank_that_still_works_is_waited_for_by_those_that_close() {
+    on_ranks(
+        &sim::Config {
+            size: 3,
+            ..config()
+        },
+        |rank| {
+            let memory = [rank.rank as u8; 8];
+            let mut got = [9u8; 8];
+            if rank.rank == 2 {
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                ok(rank.wait(rank.send(&slice(&memory), 0, 0, &[])));
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                ok(rank.wait(rank.send(&slice(&memory), 1, 0, &[])));
+            } else {
+                let received = rank.recv(&room(&mut got), 2, 0, &[]);
+                // SAFETY: always safe.
+                ok(unsafe { norn_close(rank.rt) });
+                assert_eq!(got, [2; 8]);
+                let _ = received;
+            }
+        },
+    );
+}
+
+#[test]
+fn a_message_nobody_receives_is_taken_in_at_the_end() {
+    on_ranks(&config(), |rank| {
+        let memory = vec![0u8; 100_000];
+        if rank.rank == 0 {
+            let _ = rank.send(&slice(&memory), 1, 0, &[]);
+            let _ = rank.send(&slice(&memory[..8]), 1, 1, &[]);
+            // SAFETY: always safe.
+            ok(unsafe { norn_world_flush(rank.world, -1) });
+        }
+        // SAFETY: always safe.
+        ok(unsafe { norn_drain(rank.rt, 0) }.max(0));
+    });
+}
+
+#[test]
+fn detach_and_attach_again_leaves_nothing() {
+    let job = sim::Job::start(sim::Config {
+        size: 3,
+        ..config()
+    });
+    let rounds = if std::env::var_os("NORN_TEST_SOAK").is_some() {
+        5000
+    } else {
+        200
+    };
+    registered();
+    let job = &job;
+    std::thread::scope(|scope| {
+        for rank in 0..3 {
+            scope.spawn(move || {
+                job.initialise_here(rank);
+                let rt = open(WAYS[0]);
+                for _ in 0..rounds {
+                    let mut world = null_mut();
+                    // SAFETY: the pointers are of live variables.
+                    unsafe {
+                        ok(norn_world_attach_f(
+                            rt,
+                            job.comms[rank],
+                            std::ptr::null(),
+                            &mut world,
+                        ));
+                        ok(norn_barrier(world, std::ptr::null(), null_mut()));
+                        ok(norn_world_detach(world, -1));
+                        assert_eq!(norn_world_detach(world, -1), NORN_E_INVALID);
+                    }
+                    assert!(last_error().contains("was detached"));
+                }
+                // SAFETY: nothing uses the handle any more.
+                ok(unsafe { norn_close(rt) });
+            });
+        }
+    });
+    assert_eq!(job.communicators(), 0);
+}
+
+/// MPI_Finalize on both ranks of a job while their worlds are attached; `body` before it, `after` behind it.
+fn finalize_too_early(
+    body: impl Fn(&Rank) -> Vec<norn_token> + Sync,
+    after: impl Fn(&Rank, &[norn_token]) + Sync,
+) {
+    registered();
+    for way in WAYS {
+        let job = sim::Job::start(config());
+        let job = &job;
+        std::thread::scope(|scope| {
+            for rank in 0..2 {
+                let (body, after) = (&body, &after);
+                scope.spawn(move || {
+                    job.initialise_here(rank);
+                    let rt = open(way);
+                    let mut world = null_mut();
+                    // SAFETY: the pointers are of live variables.
+                    ok(unsafe {
+                        norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world)
+                    });
+                    let here = Rank {
+                        rt,
+                        world,
+                        rank: rank as i32,
+                        size: 2,
+                    };
+                    let tokens = body(&here);
+                    job.finalize(rank);
+                    // From here on sim ends the process at any call of this rank's.
+                    after(&here, &tokens);
+                    // SAFETY: nothing uses the handle any more.
+                    let closed = unsafe { norn_close_with(rt, NORN_DRAIN, 20_000_000_000) };
+                    assert_ne!(closed, NORN_E_TIMEOUT, "{}", last_error());
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn mpi_that_ends_first_fails_what_is_under_way_and_is_not_called_again() {
+    finalize_too_early(
+        |rank| {
+            // Lives on: the rank's MPI may write it until its end.
+            let memory = vec![0u8; 100_000].leak();
+            let (given, got) = memory.split_at_mut(50_000);
+            let received = rank.recv(&room(got), 1 - rank.rank, 0, &[]);
+            let sent = rank.send(&slice(given), 1 - rank.rank, 1, &[]);
+            // SAFETY: always safe.
+            ok(unsafe { norn_world_flush(rank.world, -1) });
+            vec![received, sent]
+        },
+        |rank, tokens| {
+            for token in tokens {
+                assert_eq!(rank.wait(*token), NORN_E_PROPAGATED);
+                let record = rank.record(*token);
+                assert_eq!(record.cause_status, NORN_E_MPI);
+                let told = text(&record.text);
+                assert!(told.contains("MPI_Finalize was called on rank"), "{told}");
+            }
+            let memory = [0u8; 8];
+            let later = rank.send(&slice(&memory), 1 - rank.rank, 2, &[]);
+            assert_eq!(rank.wait(later), NORN_E_PROPAGATED);
+        },
+    );
+}
+
+#[test]
+fn mpi_that_ends_first_leaves_an_idle_world_to_be_closed() {
+    finalize_too_early(|_| Vec::new(), |_, _| {});
+}
+
+#[test]
+fn a_rank_whose_mpi_ends_first_fails_what_others_wait_for_from_it() {
+    finalize_too_early(
+        |rank| {
+            let memory = vec![0u8; 8].leak();
+            if rank.rank == 0 {
+                return Vec::new();
+            }
+            // Its MPI_Finalize comes only after this: the other rank, which is in its own, must not keep it waiting.
+            let received = rank.recv(&room(memory), 0, 0, &[]);
+            assert_eq!(rank.wait(received), NORN_E_PROPAGATED);
+            let told = text(&rank.record(received).text);
+            assert!(told.contains("on rank 0"), "{told}");
+            Vec::new()
+        },
+        |_, _| {},
+    );
+}
+
+#[test]
+fn two_worlds_of_a_runtime_do_not_meet() {
+    let first = sim::Job::start(config());
+    let second = sim::Job::start(sim::Config {
+        seed: 2,
+        ..config()
+    });
+    registered();
+    let jobs = [&first, &second];
+    std::thread::scope(|scope| {
+        for rank in 0..2 {
+            scope.spawn(move || {
+                let rt = open(WAYS[1]);
+                let worlds = jobs.map(|job| {
+                    job.initialise_here(rank);
+                    let mut world = null_mut();
+                    // SAFETY: the pointers are of live variables.
+                    ok(unsafe {
+                        norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world)
+                    });
+                    Rank {
+                        rt,
+                        world,
+                        rank: rank as i32,
+                        size: 2,
+                    }
+                });
+                let peer = 1 - rank as i32;
+                let given = [[rank as u8; 8], [rank as u8 + 10; 8]];
+                let mut got = [[9u8; 8], [9u8; 8]];
+                let mut tokens = Vec::new();
+                for (i, world) in worlds.iter().enumerate() {
+                    tokens.push(world.recv(&room(&mut got[i]), peer, 0, &[]));
+                    tokens.push(world.send(&slice(&given[i]), peer, 0, &[]));
+                }
+                for token in tokens {
+                    ok(worlds[0].wait(token));
+                }
+                assert_eq!(got, [[peer as u8; 8], [peer as u8 + 10; 8]]);
+                // SAFETY: nothing uses the handle any more.
+                ok(unsafe { norn_close(rt) });
+            });
+        }
+    });
+}
+
+#[test]
+fn what_a_rank_has_sent_before_it_left_is_received_behind_what_it_never_sends() {
+    on_ranks(&config(), |rank| {
+        let given: Vec<i64> = (0..100).collect();
+        if rank.rank == 0 {
+            // Eager, so that it can leave.
+            ok(rank.wait(rank.send(&numbers(&given), 1, 0, &[])));
+            ok(rank.wait(rank.send(&numbers(&given[..0]), 1, 2, &[])));
+            return;
+        }
+        let (mut never, mut got) = ([0i64; 1], vec![0i64; 200]);
+        let first = rank.recv(&room_of_numbers(&mut never), 0, 1, &[]);
+        assert_eq!(rank.wait(first), NORN_E_CLOSED);
+        // Every other element: MPI puts it there.
+        let part = room_of_numbers(&mut got);
+        let spread = Room::from_parts(&part, 1, 100, 2);
+        ok(rank.wait(rank.recv(&spread, 0, 0, &[])));
+        let expected: Vec<i64> = (0..200)
+            .map(|i| if i % 2 == 0 { i / 2 } else { 0 })
+            .collect();
+        assert_eq!(got, expected);
+        ok(rank.wait(rank.recv(&room_of_numbers(&mut got[..0]), 0, 2, &[])));
+        let none = rank.recv(&room_of_numbers(&mut never), 0, 2, &[]);
+        assert_eq!(rank.wait(none), NORN_E_CLOSED);
+    });
+}
+
+#[test]
+fn a_rank_that_cancels_keeps_nobody_waiting_for_what_it_has_posted() {
+    let config = sim::Config {
+        eager: 0,
+        ..config()
+    };
+    on_ranks(&config, |rank| {
+        let mut memory = [0u8; 8];
+        if rank.rank == 0 {
+            let _ = rank.send(&slice(&memory), 1, 0, &[]);
+            // SAFETY: always safe.
+            ok(unsafe { norn_world_flush(rank.world, -1) });
+            // SAFETY: nothing uses the handle any more.
+            let closed = unsafe { norn_close_with(rank.rt, NORN_CANCEL, 20_000_000_000) };
+            assert_ne!(closed, NORN_E_TIMEOUT, "{}", last_error());
+            return;
+        }
+        // Received only after what never comes, and sent what is never received.
+        let never = rank.recv(&room(&mut memory), 0, 1, &[]);
+        let unheard = rank.send(&slice(&[1u8]), 0, 2, &[]);
+        assert_eq!(rank.wait(never), NORN_E_CLOSED);
+        let ended = rank.wait(unheard);
+        assert!(matches!(ended, NORN_OK | NORN_E_CLOSED), "{ended}");
+    });
+}
+
+#[test]
+fn what_a_detach_waits_for_is_told() {
+    on_ranks(&config(), |rank| {
+        if rank.rank == 0 {
+            // SAFETY: always safe.
+            let status = unsafe { norn_world_detach(rank.world, 20_000_000) };
+            // Rank 1 may have come already.
+            assert!(
+                status == NORN_E_TIMEOUT || status == NORN_OK,
+                "{}",
+                last_error()
+            );
+            if status == NORN_E_TIMEOUT {
+                assert!(last_error().contains("rank 1"), "{}", last_error());
+            }
+        } else {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+        }
+    });
+}

@@ -1,0 +1,14 @@
+//! Worlds over `sim`: one behaviour a test, each in several modes. A test is one function of a rank, run by as many
+//! threads as there are ranks.
+
+#[path = "../sim/mod.rs"]
+mod sim;
+
+mod collectives;
+mod edges;
+mod ending;
+mod failure;
+mod progress;
+mod ranks;
+mod tags;
+mod threads;

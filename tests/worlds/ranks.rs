@@ -1,0 +1,300 @@
+//! Ranks as threads, each with a runtime and a world.
+
+use std::ffi::{CStr, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Once;
+
+use norn::abi::datatype::*;
+use norn::abi::mpi::norn_mpi_register;
+use norn::abi::runtime::*;
+use norn::abi::slice::norn_slice;
+use norn::abi::status::*;
+use norn::abi::task::*;
+use norn::abi::token::*;
+use norn::abi::types::*;
+use norn::abi::world::*;
+
+use crate::sim;
+
+pub const HEADER: i32 =
+    NORN_VERSION_MAJOR * 1_000_000 + NORN_VERSION_MINOR * 1000 + NORN_VERSION_PATCH;
+
+/// How a runtime is opened: mode and workers.
+#[derive(Clone, Copy, Debug)]
+pub struct Way(pub i32, pub i32);
+
+/// Every kind of running: each test must hold in all of them.
+pub const WAYS: [Way; 4] = [
+    Way(NORN_MODE_ASYNC, 0),
+    Way(NORN_MODE_ASYNC, 2),
+    Way(NORN_MODE_SYNC, 1),
+    Way(NORN_MODE_SHUFFLE, 1),
+];
+
+/// One rank.
+pub struct Rank {
+    pub rt: *mut norn_runtime,
+    pub world: *mut norn_world,
+    pub rank: i32,
+    pub size: i32,
+}
+
+pub fn last_error() -> String {
+    // SAFETY: a zero-terminated text of this thread.
+    unsafe { CStr::from_ptr(norn_last_error()) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[track_caller]
+pub fn ok(status: norn_status) {
+    assert_eq!(status, NORN_OK, "{}", last_error());
+}
+
+pub fn config() -> sim::Config {
+    sim::Config::default()
+}
+
+pub fn registered() {
+    static ONCE: Once = Once::new();
+    // SAFETY: the table is static.
+    ONCE.call_once(|| ok(unsafe { norn_mpi_register(sim::table().cast()) }));
+}
+
+/// Runs `body` on every rank in every way, closes all, and checks that nothing is left.
+pub fn on_ranks(config: &sim::Config, body: impl Fn(&Rank) + Sync) {
+    for way in WAYS {
+        run_way(way, config, world_config(), &body);
+    }
+}
+
+pub fn world_config() -> norn_world_config {
+    norn_world_config {
+        struct_size: size_of::<norn_world_config>(),
+        tag_limit: 0,
+        ordered_lanes: 0,
+        verify: 0,
+        idle_percent: 0,
+        reserved: 0,
+        flags: 0,
+    }
+}
+
+/// As `on_ranks`, in one way.
+pub fn run_way(
+    way: Way,
+    config: &sim::Config,
+    world_config: norn_world_config,
+    body: &(impl Fn(&Rank) + Sync),
+) -> sim::Counters {
+    run_way_of_job(way, config, world_config, &|rank: &Rank, _: &sim::Job| {
+        body(rank);
+    })
+}
+
+/// As `run_way`, for bodies that do something to the job.
+pub fn run_way_of_job(
+    way: Way,
+    config: &sim::Config,
+    world_config: norn_world_config,
+    body: &(impl Fn(&Rank, &sim::Job) + Sync),
+) -> sim::Counters {
+    registered();
+    let job = sim::Job::start(config.clone());
+    let job = &job;
+    std::thread::scope(|scope| {
+        for rank in 0..config.size {
+            scope.spawn(move || {
+                job.initialise_here(rank);
+                let rt = open(way);
+                let mut world = std::ptr::null_mut();
+                let comm = job.comms[rank];
+                // SAFETY: the pointers are of live variables.
+                ok(unsafe { norn_world_attach_f(rt, comm, &world_config, &mut world) });
+                let here = Rank {
+                    rt,
+                    world,
+                    rank: rank as i32,
+                    size: config.size as i32,
+                };
+                let ended = catch_unwind(AssertUnwindSafe(|| body(&here, job)));
+                if let Err(panic) = ended {
+                    // The others would wait for this rank for ever, and hide what it has to say.
+                    // SAFETY: the text is zero-terminated.
+                    unsafe {
+                        let _ = norn_world_fail(world, 1, c"the test has failed".as_ptr());
+                        let _ = norn_close_with(rt, NORN_CANCEL, 5_000_000_000);
+                    }
+                    resume_unwind(panic);
+                }
+                // SAFETY: nothing uses the handle any more.
+                let closed = unsafe { norn_close(rt) };
+                assert!(
+                    // NORN_E_INVALID: the test has closed it.
+                    closed != NORN_E_INTERNAL && closed != NORN_E_TIMEOUT,
+                    "{way:?}: {}",
+                    last_error()
+                );
+            });
+        }
+    });
+    // A rank whose MPI has ended leaves them to it.
+    if !job.has_ended() {
+        assert_eq!(job.communicators(), 0, "{way:?}: communicators are left");
+        assert_eq!(job.leftovers(), 0, "{way:?}: messages are left");
+    }
+    job.counters()
+}
+
+pub fn open(way: Way) -> *mut norn_runtime {
+    // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+    let config = norn_config {
+        struct_size: size_of::<norn_config>(),
+        mode: way.0,
+        workers: way.1,
+        seed: 7,
+        watchdog_ns: -1,
+        ..unsafe { std::mem::zeroed() }
+    };
+    let mut rt = std::ptr::null_mut();
+    // SAFETY: the configuration is readable and the output writable.
+    ok(unsafe { norn_open_version(HEADER, &config, &mut rt) });
+    rt
+}
+
+/// Memory that norn only reads. What it writes must be a `Room`: the compiler may take what it lent out as shared for
+/// unchanged.
+pub fn slice<T>(memory: &[T]) -> norn_slice {
+    bytes_at(memory.as_ptr().cast_mut().cast(), size_of_val(memory))
+}
+
+pub fn numbers(memory: &[i64]) -> norn_slice {
+    norn_slice {
+        r#type: NORN_I64,
+        count: memory.len() as u64,
+        ..slice(memory)
+    }
+}
+
+/// Memory that norn writes.
+pub struct Room(norn_slice);
+
+impl std::ops::Deref for Room {
+    type Target = norn_slice;
+    fn deref(&self) -> &norn_slice {
+        &self.0
+    }
+}
+
+impl Room {
+    /// Blocks of a room.
+    pub fn from_parts(room: &Room, count: u64, blocks: u64, stride: u64) -> Self {
+        Self(norn_slice {
+            count,
+            blocks,
+            stride: stride as _,
+            ..room.0
+        })
+    }
+}
+
+pub fn room<T>(memory: &mut [T]) -> Room {
+    Room(bytes_at(memory.as_mut_ptr().cast(), size_of_val(memory)))
+}
+
+pub fn room_of_numbers(memory: &mut [i64]) -> Room {
+    Room(norn_slice {
+        r#type: NORN_I64,
+        count: memory.len() as u64,
+        ..*room(memory)
+    })
+}
+
+fn bytes_at(ptr: *mut c_void, bytes: usize) -> norn_slice {
+    norn_slice {
+        data: norn_data::default(),
+        ptr,
+        place: norn_place::default(),
+        r#type: NORN_BYTE,
+        flags: 0,
+        reserved: 0,
+        offset: 0,
+        count: bytes as u64,
+        blocks: 0,
+        stride: 0,
+        planes: 0,
+        plane_stride: 0,
+    }
+}
+
+pub fn how() -> norn_task {
+    // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+    norn_task {
+        struct_size: size_of::<norn_task>(),
+        ..unsafe { std::mem::zeroed() }
+    }
+}
+
+impl Rank {
+    pub fn send(&self, from: &norn_slice, peer: i32, key: i64, after: &[norn_token]) -> norn_token {
+        let mut how = how();
+        how.after = after.as_ptr();
+        how.after_count = after.len() as u64;
+        let mut token = norn_token::default();
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_send(self.world, from, peer, key, &how, &mut token) });
+        token
+    }
+
+    pub fn recv(&self, to: &Room, peer: i32, key: i64, after: &[norn_token]) -> norn_token {
+        let mut how = how();
+        how.after = after.as_ptr();
+        how.after_count = after.len() as u64;
+        let mut token = norn_token::default();
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_recv(self.world, &**to, peer, key, &how, &mut token) });
+        token
+    }
+
+    /// A task that answers `code`.
+    pub fn task(&self, code: i32, after: &[norn_token]) -> norn_token {
+        unsafe extern "C" fn body(_: *mut norn_self, arg: *mut c_void) -> i32 {
+            arg as usize as i32
+        }
+        let mut task = how();
+        task.run = Some(body);
+        task.arg = code as usize as *mut c_void;
+        task.name = c"the task".as_ptr();
+        task.after = after.as_ptr();
+        task.after_count = after.len() as u64;
+        let mut token = norn_token::default();
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_submit(self.rt, &task, &mut token) });
+        token
+    }
+
+    pub fn wait(&self, token: norn_token) -> norn_status {
+        // So many ranks on so few cores take their time.
+        let limit = 20_000_000_000 * (1 + i64::from(self.size) / 50);
+        // SAFETY: always safe.
+        unsafe { norn_await(self.rt, token, limit) }
+    }
+
+    pub fn record(&self, token: norn_token) -> norn_error_info {
+        // SAFETY: integers and arrays of them.
+        let mut info = norn_error_info {
+            struct_size: size_of::<norn_error_info>(),
+            ..unsafe { std::mem::zeroed() }
+        };
+        // SAFETY: writable as far as its size says.
+        ok(unsafe { norn_error(self.rt, token, &mut info) });
+        info
+    }
+}
+
+pub fn text(characters: &[std::ffi::c_char]) -> String {
+    // SAFETY: norn ends its texts.
+    unsafe { CStr::from_ptr(characters.as_ptr()) }
+        .to_string_lossy()
+        .into_owned()
+}
