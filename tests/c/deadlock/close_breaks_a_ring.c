@@ -1,5 +1,6 @@
 /* A body that awaits any of two tasks, which both wait for the body, is a ring that only the close ends: it cancels what the
-   body awaits. Cleanup, and what is only ordered behind the ring by a datum, still run. */
+   body awaits. Cleanup, and what is only ordered behind the ring by a datum, still run. (One of the two is enough: once
+   the body has ended, the other may run before the close comes to it.) */
 #include "check.h"
 
 static norn_runtime *rt;
@@ -12,7 +13,7 @@ static int32_t awaits_its_successors(norn_self *self, void *arg) {
     CHECK_OK(norn_self_get(self, &info));
     norn_token behind[2];
     for (size_t i = 0; i < COUNT_OF(behind); i++)
-        behind[i] = submit_on_after(rt, body_must_not_run, NULL, norn_write(datum), info.token);
+        behind[i] = submit_on_after(rt, body_nothing, NULL, norn_write(datum), info.token);
     norn_task cleanup = task_of(body_count, &cleaned);
     cleanup.after = &behind[1];
     cleanup.after_count = 1;
