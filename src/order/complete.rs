@@ -104,7 +104,12 @@ impl Graph {
     /// One predecessor of a node is satisfied.
     #[inline(always)]
     pub(crate) fn satisfy(&self, lane: &mut Lane, index: u32, unit: u64) {
-        let node = self.nodes.get(index);
+        self.satisfy_node(lane, index, self.nodes.get(index), unit);
+    }
+
+    /// As `satisfy`, where the node of the index is at hand.
+    #[inline(always)]
+    fn satisfy_node(&self, lane: &mut Lane, index: u32, node: &Node, unit: u64) {
         plant!("complete.satisfy");
         let left = node
             .pending
@@ -112,27 +117,29 @@ impl Graph {
             .wrapping_sub(unit);
         if left == 0 {
             lane.ripple.arrivals.push(index);
-        } else if unit == DATA_UNIT && left & (DATA_MASK | CANCEL_MARK) == CANCEL_MARK {
+        } else if left & CANCEL_MARK != 0 && left & DATA_MASK == 0 && unit == DATA_UNIT {
             self.release_cancelled(lane, index);
         }
     }
 
     /// Draws the consequences of a step of an epoch: satisfies the node that waits for it, frees it.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn epoch_stepped(&self, lane: &mut Lane, index: u32, step: Step) {
         let epoch = self.epochs.get(index);
         let mut over = step.over;
         if step.satisfied {
             let waiter = epoch.waiter();
+            let node = self.nodes.get(waiter);
             let cause = epoch.cause();
             if cause != 0 {
-                self.nodes.get(waiter).doom(cause);
+                node.doom(cause);
             }
-            if epoch.joins_at_issue() {
+            // Only a waiter that joins at issue is told before the last member has ended.
+            if !step.over {
                 self.hand_notes(lane, waiter, epoch.take_notes());
                 over = epoch.told();
             }
-            self.satisfy(lane, waiter, DATA_UNIT);
+            self.satisfy_node(lane, waiter, node, DATA_UNIT);
         }
         if over {
             self.epochs.give(&mut lane.epochs, index);
@@ -416,6 +423,24 @@ impl Graph {
             link = LinkId(next);
         }
         kept
+    }
+
+    /// As `release_links` of all links, where the predecessor has succeeded.
+    #[inline(always)]
+    pub(crate) fn release_well(&self, lane: &mut Lane, first: LinkId) {
+        let mut link = first;
+        while link != LinkId::NONE {
+            let LinkPlace::Slot { consumer, slot } = link.place() else {
+                self.release_links(lane, link, 0, Links::All);
+                return;
+            };
+            let node = self.nodes.get(consumer);
+            let slot = &node.slots[slot];
+            // Read first: once satisfied, the consumer may be gone.
+            link = LinkId(slot.next.load(Ordering::Relaxed));
+            let unit = unit_of(slot.meta.load(Ordering::Relaxed));
+            self.satisfy_node(lane, consumer, node, unit);
+        }
     }
 
     pub(crate) fn set_next(&self, link: LinkId, next: LinkId) {

@@ -39,6 +39,9 @@ pub(crate) struct Datum {
     /// An unregister or rebind is waiting; no further accesses.
     pub(crate) ending: bool,
     pub(crate) is_split: bool,
+    /// Number of the last submission on the straight path that named it, so that one that names it twice is noticed. The
+    /// numbers come round again, which makes such a submission go the general way for nothing.
+    named_by: u32,
     /// Place node that stands for the first writer of an unwritten datum, 0 if none.
     pub(crate) unwritten: Token,
     pub(crate) timeline: Timeline,
@@ -90,6 +93,8 @@ impl Datum {
 pub(crate) struct DataTable {
     data: Vec<Datum>,
     free: Vec<u32>,
+    /// Submissions on the straight path so far.
+    submissions: u32,
     /// Joined pieces, which tasks may still name, each with the token behind all accesses to them.
     joined: VecDeque<(u32, Token)>,
     /// Start of each datum without NORN_ALIAS that is no piece, to its end and index.
@@ -153,7 +158,14 @@ impl DataTable {
         }
     }
 
-    /// The datum of a handle, if nothing but its readers and writers has to be thought of.
+    /// Begins a submission that names its data by `plain`.
+    #[inline(always)]
+    pub(crate) fn begin_plain(&mut self) {
+        self.submissions = self.submissions.wrapping_add(1);
+    }
+
+    /// The datum of a handle, if nothing but its readers and writers has to be thought of and the submission has not
+    /// named it before.
     #[inline(always)]
     pub(crate) fn plain(&mut self, runtime: u32, handle: norn_data) -> Option<&mut Datum> {
         let parts = Token(handle.id);
@@ -164,7 +176,9 @@ impl DataTable {
             && datum.generation == parts.generation()
             && parts.runtime() == runtime
             && datum.unwritten.is_zero()
-            && datum.timeline.is_plain();
+            && datum.timeline.is_plain()
+            && datum.named_by != self.submissions;
+        datum.named_by = self.submissions;
         plain.then_some(datum)
     }
 
@@ -363,6 +377,7 @@ fn vacant(generation: u32) -> Datum {
         live: false,
         ending: false,
         is_split: false,
+        named_by: 0,
         unwritten: Token::COMPLETE,
         timeline: Timeline::default(),
         description: Box::new(Description {

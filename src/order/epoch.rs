@@ -51,6 +51,9 @@ pub(crate) struct Epoch {
     cause: AtomicU32,
     /// 1: the waiter joins at issue.
     at_issue: AtomicU32,
+    /// 1: something was entered in `notes`. Written before a member's subtraction, so whoever takes the epoch again
+    /// sees it, and takes the lock only then.
+    noted: AtomicU32,
     notes: parking_lot::Mutex<Option<Box<Notes>>>,
 }
 
@@ -74,13 +77,20 @@ fn halves(counts: i64) -> (i32, i32) {
 
 impl Epoch {
     /// Makes a free epoch ready for use.
+    #[inline(always)]
     pub(crate) fn reset(&self) {
         self.counts.store(0, Ordering::Relaxed);
         self.waiter.store(0, Ordering::Relaxed);
         self.cause.store(0, Ordering::Relaxed);
-        if self.at_issue.load(Ordering::Relaxed) != 0 {
-            self.at_issue.store(0, Ordering::Relaxed);
+        if self.at_issue.load(Ordering::Relaxed) | self.noted.load(Ordering::Relaxed) != 0 {
+            self.forget_issues();
         }
+    }
+
+    #[cold]
+    fn forget_issues(&self) {
+        self.at_issue.store(0, Ordering::Relaxed);
+        self.noted.store(0, Ordering::Relaxed);
         let noted = core::mem::take(&mut *self.notes.lock());
         drop(noted);
     }
@@ -113,6 +123,7 @@ impl Epoch {
                 notes.limit = (2 * notes.tokens.len()).max(FEW_NOTES);
             }
             notes.tokens.push(member);
+            self.noted.store(1, Ordering::Relaxed);
         }
         self.subtract(ISSUED)
     }
@@ -154,7 +165,14 @@ impl Epoch {
             .counts
             .fetch_add(units, Ordering::AcqRel)
             .wrapping_add(units);
-        self.step(now, true, true)
+        if at_issue {
+            return self.step(now, true, true);
+        }
+        let over = now as i32 == 0;
+        Step {
+            satisfied: over,
+            over,
+        }
     }
 
     /// What it means that the word is `now`. `issued`, `ended`: this step has changed the high half, the low one.
@@ -184,11 +202,6 @@ impl Epoch {
     pub(crate) fn take_notes(&self) -> Vec<Token> {
         let notes = self.notes.lock().take();
         notes.map_or_else(Vec::new, |notes| notes.tokens)
-    }
-
-    /// Whether the waiter joins at issue.
-    pub(crate) fn joins_at_issue(&self) -> bool {
-        self.at_issue.load(Ordering::Relaxed) != 0
     }
 
     /// First failure among members that matters to those after them, 0 if none.
@@ -277,6 +290,16 @@ mod tests {
         assert!(!epoch.leave(5).satisfied);
         assert!(epoch.close(2, 1, false).satisfied);
         assert_eq!(epoch.cause(), 4);
+    }
+
+    #[test]
+    fn an_epoch_taken_again_knows_nothing_of_its_former_members() {
+        let epoch = Epoch::default();
+        epoch.issue(Token::new(1, 5, 1), |_| false);
+        epoch.close(1, 9, true);
+        epoch.reset();
+        assert!(epoch.take_notes().is_empty());
+        assert!(epoch.close(0, 9, false).over);
     }
 
     #[test]

@@ -262,7 +262,9 @@ pub(crate) struct Successors(pub(crate) u64);
 impl Successors {
     const EVER_FAILED: u64 = 1 << 32;
     const OBSERVED: u64 = 1 << 33;
-    const ISSUED: u64 = 1 << 34;
+    /// The flags between this one and the generation: there are none but this.
+    const ISSUED_BIT: u32 = 34;
+    const ISSUED: u64 = 1 << Self::ISSUED_BIT;
     const GENERATION_SHIFT: u32 = 36;
 
     #[inline(always)]
@@ -298,6 +300,13 @@ impl Successors {
     #[inline(always)]
     pub(crate) fn is_issued(self) -> bool {
         self.0 & Self::ISSUED != 0
+    }
+
+    /// Whether the token of this generation is neither complete nor issued.
+    #[inline(always)]
+    pub(crate) fn is_awaited(self, generation: u32) -> bool {
+        self.0 >> Self::ISSUED_BIT
+            == u64::from(generation) << (Self::GENERATION_SHIFT - Self::ISSUED_BIT)
     }
 
     pub(crate) fn issued(self) -> Self {

@@ -9,12 +9,10 @@
 
 use crate::sync::atomic::Ordering;
 
-use super::complete::Links;
-use super::datum::Datum;
 use super::graph::Graph;
 use super::lane::{Ending, Lane, count};
 use super::node::{BODY_SHARE, GUARD, INLINE_SLOTS, LinkId, Node, Successors, flag, kind, meta};
-use super::timeline::{Joiner, Room};
+use super::timeline::{Joiner, Room, Run, Timeline, unit_of};
 use super::token::Token;
 use crate::abi::types::*;
 
@@ -32,6 +30,116 @@ pub(crate) struct Submitted {
     pub(crate) token: Token,
     /// Its node, if it may run at once; the caller schedules it.
     pub(crate) runnable: Option<u32>,
+}
+
+/// Where an access will take its place.
+#[derive(Clone, Copy)]
+struct Place {
+    timeline: *mut Timeline,
+    /// Node of the timeline's writer; anything if that is complete.
+    writer: *const Node,
+}
+
+impl Place {
+    const NOWHERE: Place = Place {
+        timeline: core::ptr::null_mut(),
+        writer: core::ptr::null(),
+    };
+}
+
+impl Timeline {
+    /// As `place`, for a plain timeline and a READ, WRITE or READ_WRITE whose link and membership go to a slot, so that
+    /// nothing can fail: epochs are in stock. `writer` is the node of this timeline's writer.
+    #[inline(always)]
+    fn take_plain_place(
+        &mut self,
+        joiner: &mut Joiner<'_>,
+        lane: &mut Lane,
+        writer: *const Node,
+        position: usize,
+        mode: i32,
+    ) {
+        joiner.datum = self.datum;
+        let slot = &joiner.node.slots[position];
+        if mode == NORN_READ {
+            if self.run == Run::None {
+                self.epoch = joiner.graph.take_epoch(lane).unwrap_or(0);
+                self.run = Run::Readers;
+            }
+            self.members += 1;
+            slot.epoch.store(self.epoch, Ordering::Relaxed);
+            let bits = NORN_READ as u32 | meta::PROPAGATES;
+            if joiner.wait_in_slot(lane, writer, self.writer, position, bits) {
+                self.writer = Token::COMPLETE;
+            }
+            return;
+        }
+        slot.epoch.store(0, Ordering::Relaxed);
+        let propagates = if mode == NORN_WRITE {
+            0
+        } else {
+            meta::PROPAGATES
+        };
+        let bits = mode as u32 | propagates | meta::WRITES;
+        joiner.wait_in_slot(lane, writer, self.writer, position, bits);
+        if self.run == Run::Readers {
+            self.wait_for_members_at(joiner, lane, false);
+        }
+        self.writer = joiner.node.token(joiner.graph.id, joiner.index);
+    }
+}
+
+impl Joiner<'_> {
+    /// As `wait_for`, with the link in a slot. `predecessor` is the node of `token`, unless that is zero.
+    #[inline(always)]
+    fn wait_in_slot(
+        &mut self,
+        lane: &mut Lane,
+        predecessor: *const Node,
+        token: Token,
+        position: usize,
+        bits: u32,
+    ) -> bool {
+        let slot = &self.node.slots[position];
+        slot.datum.store(self.datum, Ordering::Relaxed);
+        slot.meta.store(bits, Ordering::Relaxed);
+        if token.is_zero() {
+            return true;
+        }
+        // SAFETY: the node of a token that is not zero, which the slab never frees.
+        let predecessor = unsafe { &*predecessor };
+        let word = predecessor.load_successors();
+        if word.is_awaited(token.generation()) {
+            slot.next.store(word.head().0, Ordering::Relaxed);
+            let linked = predecessor.successors.compare_exchange_weak(
+                word.0,
+                word.with_head(LinkId::slot(self.index, position)).0,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            if linked.is_ok() {
+                self.units = self.units.wrapping_add(unit_of(bits));
+                return false;
+            }
+        } else if word.generation() != token.generation() && !word.ever_failed() {
+            return true;
+        }
+        self.wait_in_slot_slowly(lane, token, position, bits)
+    }
+
+    /// The predecessor is issued, has failed, or has changed meanwhile.
+    #[cold]
+    fn wait_in_slot_slowly(
+        &mut self,
+        lane: &mut Lane,
+        token: Token,
+        position: usize,
+        bits: u32,
+    ) -> bool {
+        // A slot has room for the link, so this takes no memory and cannot fail.
+        self.wait_for(lane, token, Room::Slot(position), bits)
+            .unwrap_or(false)
+    }
 }
 
 /// Whether nothing in the task itself asks for more than the straight path does.
@@ -91,12 +199,12 @@ impl Graph {
         let generation = node.load_successors().generation();
         joiner.datum = 0;
         for (position, token) in after.iter().enumerate() {
-            let slot = accesses.len() + position;
-            node.slots[slot].datum.store(0, Ordering::Relaxed);
-            node.slots[slot].epoch.store(0, Ordering::Relaxed);
-            // A slot has room for the link, so this takes no memory and cannot fail.
+            let position = accesses.len() + position;
+            node.slots[position].epoch.store(0, Ordering::Relaxed);
+            let token = Token::from(*token);
+            let predecessor: *const Node = self.nodes.get(token.index());
             let bits = meta::EXPLICIT | meta::PROPAGATES;
-            let _ = joiner.wait_for(lane, Token::from(*token), Room::Slot(slot), bits);
+            joiner.wait_in_slot(lane, predecessor, token, position, bits);
         }
         count(&lane.counters.submitted[usize::from(odd)], 1);
         let token = Token::new(self.id, index, generation);
@@ -166,47 +274,27 @@ impl Graph {
         state: u32,
     ) -> Option<Joiner<'_>> {
         let mut data = self.data.lock();
-        let mut placed = [core::ptr::null_mut::<Datum>(); INLINE_SLOTS];
-        for (position, access) in accesses.iter().enumerate() {
+        data.begin_plain();
+        let mut places = [Place::NOWHERE; INLINE_SLOTS];
+        for (place, access) in places.iter_mut().zip(accesses) {
             let known = matches!(access.mode, NORN_READ | NORN_WRITE | NORN_READ_WRITE);
             if !known || access.slot != 0 || access.flags != 0 {
                 return None;
             }
-            let datum: *mut Datum = data.plain(self.id, access.data)?;
             // Accesses to one datum are merged elsewhere.
-            if placed[..position].contains(&datum) {
-                return None;
-            }
-            placed[position] = datum;
+            let timeline = &mut data.plain(self.id, access.data)?.timeline;
             // What the places will be linked to lies in other cores' caches: fetch all of it at once.
-            // SAFETY: found in the table just now, under the placing lock.
-            let timeline = unsafe { &(*datum).timeline };
-            self.nodes.prefetch_head(timeline.writer.index());
+            let writer = self.nodes.prefetch_head(timeline.writer.index());
             if access.mode != NORN_READ {
                 self.epochs.prefetch_head(timeline.epoch);
             }
+            *place = Place { timeline, writer };
         }
         let mut joiner = self.take_plain_node(lane, task, state)?;
-        let node = joiner.node;
-        for (position, access) in accesses.iter().enumerate() {
+        for (position, (place, access)) in places.iter().zip(accesses).enumerate() {
             // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
-            let timeline = unsafe { &mut (*placed[position]).timeline };
-            let slot = &node.slots[position];
-            let mode = access.mode as u32;
-            let room = Room::Slot(position);
-            slot.datum.store(timeline.datum, Ordering::Relaxed);
-            joiner.datum = timeline.datum;
-            // Neither can fail: the links lie in the slots, and the epochs are in stock.
-            let epoch = if mode == NORN_READ as u32 {
-                slot.meta.store(mode, Ordering::Relaxed);
-                timeline.place_reader(&mut joiner, lane, room)
-            } else {
-                slot.meta.store(mode | meta::WRITES, Ordering::Relaxed);
-                timeline
-                    .place_writer(&mut joiner, lane, room, mode)
-                    .map(|()| 0)
-            };
-            slot.epoch.store(epoch.unwrap_or(0), Ordering::Relaxed);
+            let timeline = unsafe { &mut *place.timeline };
+            timeline.take_plain_place(&mut joiner, lane, place.writer, position, access.mode);
         }
         Some(joiner)
     }
@@ -248,9 +336,7 @@ impl Graph {
             .successors
             .swap(now.moved_on(false).0, Ordering::AcqRel);
         let taken = Successors(taken);
-        if taken.head() != LinkId::NONE {
-            self.release_links(lane, taken.head(), 0, Links::All);
-        }
+        self.release_well(lane, taken.head());
         if taken.is_observed() {
             self.observers
                 .tell(Token::new(self.id, index, taken.generation()));

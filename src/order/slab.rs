@@ -99,13 +99,15 @@ impl<T: Vacant> Slab<T> {
         cell.load(Ordering::Relaxed)
     }
 
-    /// Fetches the first line of a slot that will be changed at once; index 0 fetches nothing of use.
+    /// Fetches the first line of a slot that will be changed at once, and says where it is. Index 0 fetches nothing of
+    /// use and is nowhere.
     #[inline(always)]
-    pub(crate) fn prefetch_head(&self, index: u32) {
+    pub(crate) fn prefetch_head(&self, index: u32) -> *const T {
         let slot = self
             .chunk_of(index)
             .wrapping_add(index as usize & (CHUNK - 1));
         prefetch_for_write(slot.cast());
+        slot
     }
 
     /// Fetches a slot that will be written soon into this core's cache: it may lie in another's.

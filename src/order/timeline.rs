@@ -232,10 +232,12 @@ pub(crate) struct ReduceTarget {
 }
 
 impl Timeline {
-    /// Whether the last accesses were writers and readers alone.
+    /// Whether the last accesses were writers and readers alone, with room for one more.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.run, Run::None | Run::Readers) && self.gate.is_zero()
+        matches!(self.run, Run::None | Run::Readers)
+            && self.gate.is_zero()
+            && self.members < MOST_MEMBERS
     }
 
     /// Takes the next place for an access of mode `mode`, whose slot is `room`. Returns the epoch it is a
@@ -333,12 +335,23 @@ impl Timeline {
     /// Closes the open epoch with the joiner's node as its waiter.
     #[inline]
     fn wait_for_members(&mut self, joiner: &mut Joiner<'_>, lane: &mut Lane) {
+        let at_issue = joiner.node.has(flag::ON_ISSUE);
+        self.wait_for_members_at(joiner, lane, at_issue);
+    }
+
+    /// As `wait_for_members`. `at_issue`: whether the node joins at issue.
+    #[inline(always)]
+    pub(crate) fn wait_for_members_at(
+        &mut self,
+        joiner: &mut Joiner<'_>,
+        lane: &mut Lane,
+        at_issue: bool,
+    ) {
         let epoch = core::mem::take(&mut self.epoch);
         let members = core::mem::take(&mut self.members) - u64::from(mutant!("reader_left_out"));
         self.run = Run::None;
         // Counted before the epoch can satisfy it; the guard keeps the node.
         joiner.units = joiner.units.wrapping_add(DATA_UNIT);
-        let at_issue = joiner.node.has(flag::ON_ISSUE);
         let entry = joiner.graph.epochs.get(epoch);
         let step = entry.close(members, joiner.index, at_issue);
         let mut over = step.over;
