@@ -51,6 +51,7 @@ pub(crate) mod observers;
 pub(crate) mod operation;
 pub(crate) mod place;
 pub(crate) mod plain;
+mod plain_places;
 pub(crate) mod reduce;
 pub(crate) mod registry;
 pub(crate) mod slab;

@@ -129,15 +129,21 @@ impl<T: Vacant> Slab<T> {
     /// Takes a free slot; none only when all `limit` are in use.
     #[inline(always)]
     pub(crate) fn take(&self, magazine: &mut Magazine) -> Option<u32> {
-        match magazine.free.pop() {
-            Some(index) => {
-                if let Some(soon) = magazine.free.len().checked_sub(AHEAD) {
-                    self.prefetch(magazine.free[soon]);
-                }
-                Some(index)
-            }
-            None => self.refill(magazine),
+        if magazine.free.is_empty() {
+            return self.refill(magazine);
         }
+        Some(self.take_in_stock(magazine))
+    }
+
+    /// Takes a free slot of which `stock` has said that there is one.
+    #[inline(always)]
+    pub(crate) fn take_in_stock(&self, magazine: &mut Magazine) -> u32 {
+        let index = magazine.free.pop();
+        debug_assert!(index.is_some(), "the magazine is empty");
+        if let Some(soon) = magazine.free.len().checked_sub(AHEAD) {
+            self.prefetch(magazine.free[soon]);
+        }
+        index.unwrap_or(0)
     }
 
     /// Sees to it that the next `count` takes, few, will succeed; false if they might not.
