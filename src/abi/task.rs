@@ -60,34 +60,30 @@ unsafe fn submit_plain(rt: &Runtime, task: *const norn_task) -> Option<norn_toke
     }
     // SAFETY: readable in full, see above.
     let task = unsafe { &*task };
-    let fits =
-        |pointer: *const u8, count: u64| count <= MOST_PLAIN && (count == 0 || !pointer.is_null());
-    if !fits(task.accesses.cast(), task.access_count) || !fits(task.after.cast(), task.after_count)
-    {
-        return None;
-    }
-    let (accesses, after) = (task.accesses, task.after);
-    // SAFETY: the caller promises the elements; NULL only where there are none.
+    // SAFETY: the caller promises the elements.
     let (accesses, after) = unsafe {
         (
-            few(accesses, task.access_count as usize),
-            few(after, task.after_count as usize),
+            few(task.accesses, task.access_count)?,
+            few(task.after, task.after_count)?,
         )
     };
     rt.submit_plain(task, accesses, after)
 }
 
-/// The elements of an array of the caller's.
+/// The elements of an array of the caller's. None: more than a plain task has, or NULL where there should be some.
 ///
 /// # Safety
-/// `pointer` points to `count` elements, or `count` is 0.
+/// `pointer` is NULL or points to `count` elements.
 #[inline(always)]
-unsafe fn few<'a, T>(pointer: *const T, count: usize) -> &'a [T] {
+unsafe fn few<'a, T>(pointer: *const T, count: u64) -> Option<&'a [T]> {
     if count == 0 {
-        return &[];
+        return Some(&[]);
+    }
+    if count > MOST_PLAIN || pointer.is_null() {
+        return None;
     }
     // SAFETY: passed on from the caller.
-    unsafe { core::slice::from_raw_parts(pointer, count) }
+    Some(unsafe { core::slice::from_raw_parts(pointer, count as usize) })
 }
 
 /// # Safety

@@ -117,7 +117,15 @@ impl Graph {
             .wrapping_sub(unit);
         if left == 0 {
             lane.ripple.arrivals.push(index);
-        } else if left & CANCEL_MARK != 0 && left & DATA_MASK == 0 && unit == DATA_UNIT {
+        } else if left & CANCEL_MARK != 0 {
+            self.satisfied_cancelled(lane, index, unit, left);
+        }
+    }
+
+    /// A predecessor of a cancelled node is satisfied; `left` are the others.
+    #[cold]
+    fn satisfied_cancelled(&self, lane: &mut Lane, index: u32, unit: u64, left: u64) {
+        if unit == DATA_UNIT && left & DATA_MASK == 0 {
             self.release_cancelled(lane, index);
         }
     }

@@ -332,6 +332,10 @@ impl Successors {
 /// A priority as it is kept.
 #[inline(always)]
 pub(crate) fn clamp_priority(priority: i32) -> i16 {
+    // Nearly every one is.
+    if priority == 0 {
+        return 0;
+    }
     priority.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
 }
 

@@ -11,7 +11,7 @@ use crate::sync::atomic::Ordering;
 
 use super::graph::Graph;
 use super::lane::{Ending, Lane, count};
-use super::node::{BODY_SHARE, INLINE_SLOTS, Node, Successors, flag, kind, meta};
+use super::node::{BODY_SHARE, EXPLICIT_UNIT, INLINE_SLOTS, Node, Successors, flag, kind, meta};
 use super::plain_places::Entrant;
 use super::token::Token;
 use crate::abi::types::*;
@@ -35,14 +35,16 @@ pub(crate) struct Submitted {
 /// Whether nothing in the task itself asks for more than the straight path does.
 #[inline(always)]
 pub(crate) fn is_plain(task: &norn_task, accesses: &[norn_access], after: &[norn_token]) -> bool {
-    let wishes = task.flags
-        | task.arg_bytes
-        | task.place.kind as u32
-        | u32::from(task.cpus as u32 > 1)
-        | u32::from(task.run.is_none())
-        | u32::from(task.enqueue.is_some());
+    // All in one word, so that there is one thing to ask.
+    let wishes = u64::from(task.flags | task.arg_bytes)
+        | task.place.kind as u64
+        | task.group.id
+        | task.r#as.id
+        | task.stream as u64
+        | task.enqueue.map_or(0, |enqueue| enqueue as usize as u64);
     wishes == 0
-        && task.group.id | task.r#as.id | task.stream as u64 == 0
+        && task.run.is_some()
+        && task.cpus as u32 <= 1
         && accesses.len() + after.len() <= INLINE_SLOTS
 }
 
@@ -90,13 +92,15 @@ impl Graph {
         let token = node.token(self.id, index);
         for (position, token) in after.iter().enumerate() {
             let position = accesses.len() + position;
-            node.slots[position].epoch.store(0, Ordering::Relaxed);
+            let slot = &node.slots[position];
+            slot.datum.store(0, Ordering::Relaxed);
+            slot.epoch.store(0, Ordering::Relaxed);
+            let bits = meta::EXPLICIT | meta::PROPAGATES;
+            slot.meta.store(bits, Ordering::Relaxed);
             let token = Token::from(*token);
             let predecessor: *const Node = self.nodes.get(token.index());
-            let bits = meta::EXPLICIT | meta::PROPAGATES;
-            units += entrant
-                .wait_in_slot(lane, predecessor, token, (position, 0), bits)
-                .units;
+            let waited = entrant.wait_in_slot(lane, predecessor, token, position, EXPLICIT_UNIT);
+            units += waited.units;
         }
         count(&lane.counters.submitted[usize::from(odd)], 1);
         if units != 0 {

@@ -12,8 +12,8 @@ use crate::sync::atomic::Ordering;
 use super::datum::DataTable;
 use super::graph::Graph;
 use super::lane::Lane;
-use super::node::{BODY_SHARE, GUARD, INLINE_SLOTS, LinkId, Node, Successors, meta};
-use super::timeline::{Joiner, Room, Run, Timeline, unit_of};
+use super::node::{BODY_SHARE, DATA_UNIT, GUARD, INLINE_SLOTS, LinkId, Node, Successors, meta};
+use super::timeline::{Joiner, Room, Run, Timeline};
 use super::token::Token;
 use crate::abi::types::*;
 
@@ -60,20 +60,18 @@ impl<'a> Entrant<'a> {
         }
     }
 
-    /// As `Joiner::wait_for`, with the link in the slot of `(position, datum)`. `predecessor` is the node of `token`,
-    /// unless that is zero.
+    /// As `Joiner::wait_for`, with the link in a slot of which datum and meaning are set. `predecessor` is the node of
+    /// `token`, unless that is zero; `unit` is what the link counts for.
     #[inline(always)]
     pub(super) fn wait_in_slot(
         self,
         lane: &mut Lane,
         predecessor: *const Node,
         token: Token,
-        (position, datum): (usize, u32),
-        bits: u32,
+        position: usize,
+        unit: u64,
     ) -> Waited {
         let slot = &self.node.slots[position];
-        slot.datum.store(datum, Ordering::Relaxed);
-        slot.meta.store(bits, Ordering::Relaxed);
         let well = Waited {
             units: 0,
             well: true,
@@ -94,32 +92,15 @@ impl<'a> Entrant<'a> {
             );
             if linked.is_ok() {
                 return Waited {
-                    units: unit_of(bits),
+                    units: unit,
                     well: false,
                 };
             }
         } else if word.generation() != token.generation() && !word.ever_failed() {
             return well;
         }
-        self.wait_in_slot_slowly(lane, token, (position, datum), bits)
-    }
-
-    /// The predecessor is issued, has failed, or has changed meanwhile.
-    #[cold]
-    fn wait_in_slot_slowly(
-        self,
-        lane: &mut Lane,
-        token: Token,
-        (position, datum): (usize, u32),
-        bits: u32,
-    ) -> Waited {
-        let mut joiner = self.joiner(0, datum);
-        // A slot has room for the link, so this takes no memory and cannot fail.
-        let waited = joiner.wait_for(lane, token, Room::Slot(position), bits);
-        Waited {
-            units: joiner.units,
-            well: waited.unwrap_or(false),
-        }
+        self.graph
+            .wait_in_slot_slowly(lane, self.index, token, position)
     }
 
     /// As `Timeline::place`, for a plain timeline and a READ, WRITE or READ_WRITE whose link and membership go to a
@@ -134,7 +115,7 @@ impl<'a> Entrant<'a> {
         mode: i32,
     ) -> u64 {
         let slot = &self.node.slots[position];
-        let link = (position, timeline.datum);
+        slot.datum.store(timeline.datum, Ordering::Relaxed);
         if mode == NORN_READ {
             if timeline.run == Run::None {
                 timeline.epoch = self.graph.take_epoch_in_stock(lane);
@@ -143,7 +124,8 @@ impl<'a> Entrant<'a> {
             timeline.members += 1;
             slot.epoch.store(timeline.epoch, Ordering::Relaxed);
             let bits = NORN_READ as u32 | meta::PROPAGATES;
-            let waited = self.wait_in_slot(lane, writer, timeline.writer, link, bits);
+            slot.meta.store(bits, Ordering::Relaxed);
+            let waited = self.wait_in_slot(lane, writer, timeline.writer, position, DATA_UNIT);
             if waited.well {
                 timeline.writer = Token::COMPLETE;
             }
@@ -156,9 +138,9 @@ impl<'a> Entrant<'a> {
             meta::PROPAGATES
         };
         let bits = mode as u32 | propagates | meta::WRITES;
-        let mut units = self
-            .wait_in_slot(lane, writer, timeline.writer, link, bits)
-            .units;
+        slot.meta.store(bits, Ordering::Relaxed);
+        let waited = self.wait_in_slot(lane, writer, timeline.writer, position, DATA_UNIT);
+        let mut units = waited.units;
         if timeline.run == Run::Readers {
             let mut joiner = self.joiner(units, timeline.datum);
             timeline.wait_for_members_at(&mut joiner, lane, false);
@@ -218,7 +200,10 @@ impl Graph {
             return None;
         }
         let mut data = self.data.lock();
-        let places = self.find_places(&mut data, accesses)?;
+        let mut places = [Place::NOWHERE; INLINE_SLOTS];
+        if !self.find_places(&mut data, accesses, &mut places) {
+            return None;
+        }
         let entrant = self.enter_plain(lane, task, state);
         let mut units = 0;
         for (position, (place, access)) in places.iter().zip(accesses).enumerate() {
@@ -229,27 +214,52 @@ impl Graph {
         Some((NonZeroU32::new(entrant.index)?, units as u32))
     }
 
-    /// Looks at the data of a plain task. None: there is more to them than its places.
+    /// Looks at the data of a plain task. False: there is more to them than its places.
     #[inline(always)]
     fn find_places(
         &self,
         data: &mut DataTable,
         accesses: &[norn_access],
-    ) -> Option<[Place; INLINE_SLOTS]> {
+        places: &mut [Place; INLINE_SLOTS],
+    ) -> bool {
+        const { assert!(NORN_READ == 1 && NORN_WRITE == 2 && NORN_READ_WRITE == 3) };
         data.begin_plain();
-        let mut places = [Place::NOWHERE; INLINE_SLOTS];
         for (place, access) in places.iter_mut().zip(accesses) {
-            let known = matches!(access.mode, NORN_READ | NORN_WRITE | NORN_READ_WRITE);
-            if !known || access.slot != 0 || access.flags != 0 {
-                return None;
+            // One of those three modes and no flag: one word, compared once.
+            let how = u64::from(access.mode as u32) | u64::from(access.flags) << 32;
+            if how.wrapping_sub(1) > 2 || access.slot != 0 {
+                return false;
             }
-            let timeline = &mut data.plain(self.id, access.data)?.timeline;
+            let Some(timeline) = data.plain(self.id, access.data) else {
+                return false;
+            };
             let writer = self.nodes.prefetch_head(timeline.writer.index());
             if access.mode != NORN_READ {
                 self.epochs.prefetch_head(timeline.epoch);
             }
             *place = Place { timeline, writer };
         }
-        Some(places)
+        true
+    }
+
+    /// The rest of `wait_in_slot`: the predecessor is issued, has failed, or has changed meanwhile.
+    #[cold]
+    fn wait_in_slot_slowly(
+        &self,
+        lane: &mut Lane,
+        index: u32,
+        token: Token,
+        position: usize,
+    ) -> Waited {
+        let mut joiner = Joiner::new(self, index);
+        let slot = &joiner.node.slots[position];
+        joiner.datum = slot.datum.load(Ordering::Relaxed);
+        let bits = slot.meta.load(Ordering::Relaxed);
+        // A slot has room for the link, so this takes no memory and cannot fail.
+        let waited = joiner.wait_for(lane, token, Room::Slot(position), bits);
+        Waited {
+            units: joiner.units,
+            well: waited.unwrap_or(false),
+        }
     }
 }

@@ -232,12 +232,15 @@ pub(crate) struct ReduceTarget {
 }
 
 impl Timeline {
-    /// Whether the last accesses were writers and readers alone, with room for one more.
-    #[inline(always)]
+    /// Whether the last accesses were writers and readers alone. Further ones do not change that.
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.run, Run::None | Run::Readers)
-            && self.gate.is_zero()
-            && self.members < MOST_MEMBERS
+        matches!(self.run, Run::None | Run::Readers) && self.gate.is_zero()
+    }
+
+    /// Whether its run takes one more member.
+    #[inline(always)]
+    pub(crate) fn has_room(&self) -> bool {
+        self.members < MOST_MEMBERS
     }
 
     /// Takes the next place for an access of mode `mode`, whose slot is `room`. Returns the epoch it is a

@@ -39,13 +39,17 @@ impl Runtime {
             lane.headroom = lane.headroom.checked_sub(1)?;
         }
         // A thread in a slot is seen to be awake; another one must be seen to be at work until the task is queued.
-        let changes = u64::from(slot.is_none());
-        count(&lane.counters.changes, changes);
+        let seen = slot.is_some();
+        if !seen {
+            count(&lane.counters.changes, 1);
+        }
         let bomb = MarkOnPanic(self);
         let submitted = self.graph().submit_plain(lane, body, task, accesses, after);
         core::mem::forget(bomb);
         let Some(Submitted { token, runnable }) = submitted else {
-            count(&lane.counters.changes, changes);
+            if !seen {
+                count(&lane.counters.changes, 1);
+            }
             return None;
         };
         match runnable {
@@ -72,8 +76,8 @@ impl Runtime {
                 }
             }
         }
-        count(&lane.counters.changes, changes);
-        if slot.is_none() {
+        if !seen {
+            count(&lane.counters.changes, 1);
             self.wake_watchers_of_change();
         }
         Some(token.into())
@@ -146,27 +150,24 @@ impl Runtime {
         self.graph().prefetch_end(entry, state);
         let run = entry.run.load(Ordering::Relaxed);
         let argument = entry.argument.load(Ordering::Relaxed) as *mut c_void;
-        let ended_well = seat::as_body(self, node, 0, |body| {
-            // SAFETY: the number came from a `norn_task_fn` at submit, and the application promised that body
-            // and argument fit and may be used on this thread.
-            let code = unsafe {
-                let run: unsafe extern "C" fn(*mut norn_self, *mut c_void) -> i32 =
-                    core::mem::transmute(run);
-                run((&raw const *body).cast_mut().cast(), argument)
-            };
-            if let Some(started) = sample {
-                self.sample_ends(started);
-            }
-            if code == 0 {
-                return true;
-            }
+        let body = seat::Body::new(self, node, 0);
+        let entered = body.enter();
+        // SAFETY: the number came from a `norn_task_fn` at submit, and the application promised that body
+        // and argument fit and may be used on this thread.
+        let code = unsafe {
+            let run: unsafe extern "C" fn(*mut norn_self, *mut c_void) -> i32 =
+                core::mem::transmute(run);
+            run((&raw const body).cast_mut().cast(), argument)
+        };
+        if let Some(started) = sample {
+            self.sample_ends(started);
+        }
+        if code != 0 {
             let text = body.failure_text.take();
             self.finish_body(node, Some((code, text.as_deref().unwrap_or(""))));
-            false
-        });
-        if !ended_well {
             return None;
         }
+        drop(entered);
         let slot = seat::slot_in(self);
         match self.free_lane(slot) {
             // After a defect the general way refuses.
