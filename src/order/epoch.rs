@@ -69,6 +69,14 @@ pub(crate) struct Step {
     pub(crate) over: bool,
 }
 
+impl Step {
+    /// The last member has ended, and the waiter is an ordinary one.
+    const LAST: Step = Step {
+        satisfied: true,
+        over: true,
+    };
+}
+
 /// The two halves of the word: not issued, not ended.
 fn halves(counts: i64) -> (i32, i32) {
     let not_ended = counts as i32;
@@ -99,13 +107,25 @@ impl Epoch {
     #[inline(always)]
     pub(crate) fn leave(&self, cause: u32) -> Step {
         self.note_cause(cause);
-        self.subtract(ISSUED + ENDED)
+        let now = self.subtract(ISSUED + ENDED);
+        if now as i32 == 0 {
+            // A waiter that joins at issue is told after this member, at the earliest, and until then it keeps the low
+            // half above zero: this one is ordinary.
+            return Step::LAST;
+        }
+        let high = now >> 32;
+        if high == 0 || high == -1 {
+            // The high half is zero, or below it and one too low because the low half is below zero.
+            return self.step(now, true, true);
+        }
+        Step::default()
     }
 
     /// A member that was issued has ended.
     pub(crate) fn leave_issued(&self, cause: u32) -> Step {
         self.note_cause(cause);
-        self.subtract(ENDED)
+        let now = self.subtract(ENDED);
+        self.step(now, false, true)
     }
 
     /// A member was issued. `is_complete`: to forget members that have ended meanwhile.
@@ -125,7 +145,8 @@ impl Epoch {
             notes.tokens.push(member);
             self.noted.store(1, Ordering::Relaxed);
         }
-        self.subtract(ISSUED)
+        let now = self.subtract(ISSUED);
+        self.step(now, true, false)
     }
 
     #[inline(always)]
@@ -138,18 +159,13 @@ impl Epoch {
     }
 
     #[inline(always)]
-    fn subtract(&self, units: i64) -> Step {
+    fn subtract(&self, units: i64) -> i64 {
         let order = if mutant!("unordered_epoch") {
             Ordering::Relaxed
         } else {
             Ordering::AcqRel
         };
-        let now = self.counts.fetch_sub(units, order).wrapping_sub(units);
-        if now as i32 != 0 && now >> 32 != 0 && now >> 32 != -1 {
-            // Neither half is zero. (The high half is one too low while the low half is below zero.)
-            return Step::default();
-        }
-        self.step(now, units >= ISSUED, units & ENDED != 0)
+        self.counts.fetch_sub(units, order).wrapping_sub(units)
     }
 
     /// No more members; `waiter` waits for the `members` there are.
@@ -165,18 +181,15 @@ impl Epoch {
             .counts
             .fetch_add(units, Ordering::AcqRel)
             .wrapping_add(units);
-        if at_issue {
-            return self.step(now, true, true);
-        }
-        let over = now as i32 == 0;
-        Step {
-            satisfied: over,
-            over,
+        match now as i32 {
+            _ if at_issue => self.step(now, true, true),
+            0 => Step::LAST,
+            _ => Step::default(),
         }
     }
 
     /// What it means that the word is `now`. `issued`, `ended`: this step has changed the high half, the low one.
-    #[inline]
+    #[inline(never)]
     fn step(&self, now: i64, issued: bool, ended: bool) -> Step {
         let (not_issued, not_ended) = halves(now);
         let over = ended && not_ended == 0;
@@ -195,7 +208,8 @@ impl Epoch {
     /// The waiter that joined at issue has been told: whether the epoch is over now.
     pub(crate) fn told(&self) -> bool {
         self.waiter.store(0, Ordering::Relaxed);
-        self.subtract(ENDED).over
+        let now = self.subtract(ENDED);
+        self.step(now, false, true).over
     }
 
     /// Members that were issued, for a waiter that joins at issue.

@@ -174,13 +174,14 @@ impl Graph {
         }
     }
 
-    /// Whether a node that has arrived may run and asks for nothing in particular.
+    /// A node that has arrived, and its state, if it may run and asks for nothing in particular.
     #[inline(always)]
-    pub(crate) fn arrived_plain(&self, index: u32) -> bool {
+    pub(crate) fn arrived_plain(&self, index: u32) -> Option<(&Node, u32)> {
         let node = self.nodes.get(index);
         let state = node.load_state();
-        state & (kind::MASK | NOT_PLAIN) == kind::TASK
+        let plain = state & (kind::MASK | NOT_PLAIN) == kind::TASK
             && node.priority() == 0
-            && node.cause.load(Ordering::Relaxed) == 0
+            && node.cause.load(Ordering::Relaxed) == 0;
+        plain.then_some((node, state))
     }
 }

@@ -18,6 +18,14 @@ use crate::order::node::{Node, clamp_priority, flag, kind};
 use crate::order::plain::{NOT_PLAIN, Submitted, is_plain};
 use crate::sync::atomic::Ordering;
 
+/// A plain task that may run, and its state when that was seen.
+#[derive(Clone, Copy)]
+struct Runnable {
+    index: u32,
+    node: &'static Node,
+    state: u32,
+}
+
 impl Runtime {
     /// Submits a task on the straight path. None: it has to go the general way; nothing was done.
     #[inline(always)]
@@ -88,7 +96,7 @@ impl Runtime {
     fn free_lane(&self, slot: Option<usize>) -> Option<NonNull<Lane>> {
         let lane = match slot {
             // SAFETY: the lane cell belongs to the thread that sits in the slot, which is this one.
-            Some(slot) => unsafe { *self.queues.slots[slot].lane.get() },
+            Some(slot) => unsafe { *self.queues.slot(slot).lane.get() },
             None => seat::own_lane(self)?,
         };
         // SAFETY: a lane belongs to one thread at a time; `busy` is read and written by that thread only.
@@ -99,26 +107,28 @@ impl Runtime {
     /// other, until `leave` or until this thread has other duties.
     #[inline]
     pub(crate) fn run_task(&self, slot: usize, node: u32, leave: impl Fn() -> bool) {
-        let (mut slot, mut node) = (slot, node);
-        loop {
-            let entry = self.graph().nodes.get(node);
-            let state = entry.load_state();
-            let plain = state & (kind::MASK | NOT_PLAIN) == kind::TASK
-                && !self.one_thread
-                && self.settings.hooks.task_event.is_none();
-            if !plain {
-                return self.run_any_task(slot, node);
-            }
-            let Some(next) = self.run_plain_task(slot, node, entry, state) else {
-                return;
-            };
+        let entry = self.graph().nodes.get(node);
+        let state = entry.load_state();
+        let plain = state & (kind::MASK | NOT_PLAIN) == kind::TASK
+            && !self.one_thread
+            && self.settings.hooks.task_event.is_none();
+        if !plain {
+            return self.run_any_task(slot, node);
+        }
+        let mut slot = slot;
+        let mut task = Runnable {
+            index: node,
+            node: entry,
+            state,
+        };
+        while let Some(next) = self.run_plain_task(slot, task) {
             // Messages and devices are not left alone for as long as one task makes the next ready.
             self.pass_by_the_way();
             let now = seat::slot_in(self);
             match now {
-                Some(now) if !self.has_other_duties(now) && !leave() => (slot, node) = (now, next),
+                Some(now) if !self.has_other_duties(now) && !leave() => (slot, task) = (now, next),
                 _ => {
-                    self.queues.push(now, 0, next);
+                    self.queues.push(now, 0, next.index);
                     self.sleep.work_added();
                     return;
                 }
@@ -139,7 +149,12 @@ impl Runtime {
 
     /// Runs a plain task. Gives a task that became ready by its end, if there is one; the others are queued.
     #[inline(always)]
-    fn run_plain_task(&self, slot: usize, node: u32, entry: &Node, state: u32) -> Option<u32> {
+    fn run_plain_task(&self, slot: usize, task: Runnable) -> Option<Runnable> {
+        let Runnable {
+            index: node,
+            node: entry,
+            state,
+        } = task;
         // An addition sets the flag: only who has taken the task out of its queue sets it, once.
         let before = entry.state.fetch_add(flag::STARTED, Ordering::AcqRel);
         if before & flag::CANCELLED != 0 {
@@ -176,7 +191,7 @@ impl Runtime {
             {
                 // SAFETY: this thread's, and no call around this one uses it.
                 let lane = unsafe { &mut *lane.as_ptr() };
-                self.complete_plain_task(lane, slot, node, entry, state)
+                self.complete_plain_task(lane, slot, task)
             }
             _ => {
                 self.finish_body(node, None);
@@ -190,25 +205,28 @@ impl Runtime {
         &self,
         lane: &mut Lane,
         slot: Option<usize>,
-        node: u32,
-        entry: &Node,
-        state: u32,
-    ) -> Option<u32> {
+        task: Runnable,
+    ) -> Option<Runnable> {
         let graph = self.graph();
         lane.busy = true;
         count(&lane.counters.changes, 1);
         let bomb = MarkOnPanic(self);
-        graph.complete_plain(lane, node, entry, state);
-        let mut next = None;
+        graph.complete_plain(lane, task.index, task.node, task.state);
+        let mut next: Option<Runnable> = None;
         let mut pushed = false;
         while let Some(arrived) = lane.ripple.arrivals.pop() {
-            if !graph.arrived_plain(arrived) {
+            let Some((node, state)) = graph.arrived_plain(arrived) else {
                 lane.ripple.arrivals.push(arrived);
                 graph.settle(lane);
                 break;
-            }
+            };
+            let arrived = Runnable {
+                index: arrived,
+                node,
+                state,
+            };
             if let Some(other) = next.replace(arrived) {
-                self.queues.push(slot, 0, other);
+                self.queues.push(slot, 0, other.index);
                 pushed = true;
             }
         }

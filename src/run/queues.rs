@@ -172,6 +172,15 @@ impl Queues {
         }
     }
 
+    /// The slot that a thread sits in (`seat`).
+    #[inline(always)]
+    pub(crate) fn slot(&self, slot: usize) -> &Slot {
+        debug_assert!(slot < self.slots.len(), "there is no slot {slot}");
+        // SAFETY: the number comes from the seat of a thread in this runtime, which has that slot. Every task passes here
+        // several times, so it is not checked again.
+        unsafe { self.slots.get_unchecked(slot) }
+    }
+
     /// Adds a task without a place. `slot`: where the calling thread sits.
     #[inline(always)]
     pub(crate) fn push(&self, slot: Option<usize>, priority: i16, node: u32) {
@@ -180,7 +189,7 @@ impl Queues {
             return;
         }
         match slot {
-            Some(slot) => self.slots[slot].deque.push(node),
+            Some(slot) => self.slot(slot).deque.push(node),
             None => self.injector.push(node),
         }
     }
@@ -192,7 +201,7 @@ impl Queues {
             self.push_prioritised(priority, node);
             return;
         }
-        self.slots[slot].submitted.push(node);
+        self.slot(slot).submitted.push(node);
     }
 
     #[cold]
@@ -207,7 +216,7 @@ impl Queues {
     /// The next task for the thread that sits in `slot`, of those that need no steal.
     #[inline(always)]
     pub(crate) fn take_own(&self, slot: usize, lane: &Lane) -> Option<u32> {
-        let own = &self.slots[slot];
+        let own = self.slot(slot);
         if let Some(node) = self.above.pop() {
             return Some(node);
         }
@@ -233,7 +242,7 @@ impl Queues {
     /// Whether something waits that comes before the worker's own tasks.
     #[inline(always)]
     pub(crate) fn has_urgent_work(&self, slot: usize) -> bool {
-        let own = &self.slots[slot];
+        let own = self.slot(slot);
         self.above.size.load(Ordering::Relaxed) != 0
             || own.here.size.load(Ordering::Relaxed) != 0
             || self
