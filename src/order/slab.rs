@@ -45,8 +45,11 @@ fn prefetch_for_write(line: *const u8) {
 /// Zeroed memory must be a valid value of the type, the same as its default, and it must need no drop.
 pub(crate) unsafe trait Vacant: Sync + Default {}
 
-/// The slots and the depot of free ones. What changes lies apart from `chunks`, which every access reads.
+/// The slots and the depot of free ones. What changes lies apart from `origins`, which every access reads.
 pub(crate) struct Slab<T: Vacant> {
+    /// For each chunk, where slot 0 of the slab would be if the slab were one array around that chunk: so an index
+    /// leads to its slot without its place in the chunk being worked out. Written after `chunks`.
+    origins: Box<[AtomicPtr<T>]>,
     chunks: Box<[AtomicPtr<T>]>,
     /// First index never handed out. Index 0 is not used: it means "none".
     next: CachePadded<AtomicU32>,
@@ -66,11 +69,14 @@ impl<T: Vacant> Slab<T> {
     pub(crate) fn new(limit: u32) -> Self {
         #[cfg(any(loom, shuttle))]
         let limit = limit.min(1 << 6);
-        let chunks = (limit as usize).div_ceil(CHUNK);
-        Self {
-            chunks: (0..chunks)
+        let none = || {
+            (0..(limit as usize).div_ceil(CHUNK))
                 .map(|_| AtomicPtr::new(core::ptr::null_mut()))
-                .collect(),
+                .collect()
+        };
+        Self {
+            origins: none(),
+            chunks: none(),
             next: CachePadded::new(AtomicU32::new(1)),
             depot: CachePadded::new(Mutex::new(Vec::new())),
             limit,
@@ -80,32 +86,30 @@ impl<T: Vacant> Slab<T> {
     /// The slot of an index that this slab has handed out at some time.
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> &T {
-        let chunk = self.chunk_of(index);
-        debug_assert!(!chunk.is_null(), "slab index {index} was never handed out");
+        let slot = self.locate(index);
+        debug_assert!(!slot.is_null(), "slab index {index} was never handed out");
         // SAFETY: a handed-out index lies in an existing chunk of CHUNK slots,
         // chunks live as long as the slab, and zeroed slots are valid (Vacant).
-        unsafe { &*chunk.add(index as usize & (CHUNK - 1)) }
+        unsafe { &*slot }
     }
 
-    /// The chunk of an index that this slab has handed out at some time, or NULL for one of 0.
+    /// Where the slot of an index is that this slab has handed out at some time; nowhere for one of 0.
     #[inline(always)]
-    fn chunk_of(&self, index: u32) -> *mut T {
+    fn locate(&self, index: u32) -> *mut T {
         debug_assert!(index < self.limit, "slab index {index} is beyond the limit");
         // SAFETY: an index that was handed out is less than `limit`, as is 0, and there is a cell for each chunk below
         // it. Every task passes here some thirty times, so the bounds are not checked again.
-        let cell = unsafe { self.chunks.get_unchecked(index as usize >> CHUNK_BITS) };
+        let cell = unsafe { self.origins.get_unchecked(index as usize >> CHUNK_BITS) };
         // Relaxed is enough: whoever handed us the index was ordered after the
         // chunk's creation, and the address carries the dependency.
-        cell.load(Ordering::Relaxed)
+        cell.load(Ordering::Relaxed).wrapping_add(index as usize)
     }
 
     /// Fetches the first line of a slot that will be changed at once, and says where it is. Index 0 fetches nothing of
     /// use and is nowhere.
     #[inline(always)]
     pub(crate) fn prefetch_head(&self, index: u32) -> *const T {
-        let slot = self
-            .chunk_of(index)
-            .wrapping_add(index as usize & (CHUNK - 1));
+        let slot = self.locate(index);
         prefetch_for_write(slot.cast());
         slot
     }
@@ -113,9 +117,7 @@ impl<T: Vacant> Slab<T> {
     /// Fetches a slot that will be written soon into this core's cache: it may lie in another's.
     #[inline(always)]
     fn prefetch(&self, index: u32) {
-        let slot = self
-            .chunk_of(index)
-            .wrapping_add(index as usize & (CHUNK - 1));
+        let slot = self.locate(index);
         for line in 0..size_of::<T>().div_ceil(64) {
             prefetch_for_write(slot.cast::<u8>().wrapping_add(64 * line));
         }
@@ -187,7 +189,7 @@ impl<T: Vacant> Slab<T> {
     fn make_chunks(&self, first: u32, end: u32) {
         for chunk in first as usize >> CHUNK_BITS..=(end as usize - 1) >> CHUNK_BITS {
             let cell = &self.chunks[chunk];
-            if !cell.load(Ordering::Acquire).is_null() {
+            if !self.origins[chunk].load(Ordering::Acquire).is_null() {
                 continue;
             }
             let layout = Self::chunk_layout();
@@ -201,18 +203,22 @@ impl<T: Vacant> Slab<T> {
                 // SAFETY: allocated just above, with room for CHUNK slots.
                 unsafe { memory.add(slot).write(T::default()) };
             }
-            if cell
-                .compare_exchange(
-                    core::ptr::null_mut(),
-                    memory,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                )
-                .is_err()
-            {
-                // SAFETY: allocated just above with this layout and never shared.
-                unsafe { std::alloc::dealloc(memory.cast(), layout) };
-            }
+            let made = cell.compare_exchange(
+                core::ptr::null_mut(),
+                memory,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            let memory = match made {
+                Ok(_) => memory,
+                Err(theirs) => {
+                    // SAFETY: allocated just above with this layout and never shared.
+                    unsafe { std::alloc::dealloc(memory.cast(), layout) };
+                    theirs
+                }
+            };
+            // Whoever comes second writes the same, lest it hand out an index before the first has come to this.
+            self.origins[chunk].store(memory.wrapping_sub(chunk << CHUNK_BITS), Ordering::Release);
         }
     }
 
