@@ -3,14 +3,14 @@
 //! | file | idea |
 //! |---|---|
 //! | `token` | numbers that name operations and never alias |
-//! | `slab` | type-stable memory and per-lane magazines |
+//! | `slab`, `blocks` | type-stable memory and per-lane magazines; where the memory comes from |
 //! | `node` | one live operation in two cache lines, and its words |
 //! | `epoch` | a run of readers, commuters or reducers as one counter |
 //! | `timeline` | the order of accesses to one datum |
 //! | `extent` | where a datum lies; pieces in rows |
 //! | `datum`, `registry` | what is registered, how it is split and joined |
 //! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
-//! | `plain` | the straight path of nearly all tasks, from submission to completion |
+//! | `plain`, `plain_places` | the straight path of nearly all tasks, from submission to completion |
 //! | `complete` | completion and its consequences, iteratively |
 //! | `cancel`, `failure` | failing before the start; records of first causes |
 //! | `place` | reservations and holds |
@@ -26,6 +26,7 @@
 
 pub(crate) mod access;
 pub(crate) mod annex;
+mod blocks;
 pub(crate) mod body;
 pub(crate) mod cancel;
 pub(crate) mod commute;

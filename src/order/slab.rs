@@ -1,5 +1,5 @@
 //! Slabs: arrays of slots that grow in chunks, never move and are never
-//! unmapped, addressed by a 32-bit index; and the magazines through which each
+//! unmapped before the slab is, addressed by a 32-bit index; and the magazines through which each
 //! lane takes and returns free slots without a lock.
 //!
 //! Because memory is type-stable, a reader with a stale index reads an old or a
@@ -13,8 +13,8 @@
 //! lane. A slot is given back only after its generation has moved on.
 
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
+use super::blocks;
 use crate::sync::Mutex;
 use crossbeam_utils::CachePadded;
 
@@ -48,9 +48,10 @@ pub(crate) unsafe trait Vacant: Sync + Default {}
 /// The slots and the depot of free ones. What changes lies apart from `origins`, which every access reads.
 pub(crate) struct Slab<T: Vacant> {
     /// For each chunk, where slot 0 of the slab would be if the slab were one array around that chunk: so an index
-    /// leads to its slot without its place in the chunk being worked out. Written after `chunks`.
+    /// leads to its slot without its place in the chunk being worked out. Written after `blocks`.
     origins: Box<[AtomicPtr<T>]>,
-    chunks: Box<[AtomicPtr<T>]>,
+    /// The memory of each block, at its first chunk.
+    blocks: Box<[AtomicPtr<T>]>,
     /// First index never handed out. Index 0 is not used: it means "none".
     next: CachePadded<AtomicU32>,
     /// Batches of free slots that lanes gave back.
@@ -76,7 +77,7 @@ impl<T: Vacant> Slab<T> {
         };
         Self {
             origins: none(),
-            chunks: none(),
+            blocks: none(),
             next: CachePadded::new(AtomicU32::new(1)),
             depot: CachePadded::new(Mutex::new(Vec::new())),
             limit,
@@ -188,42 +189,54 @@ impl<T: Vacant> Slab<T> {
 
     fn make_chunks(&self, first: u32, end: u32) {
         for chunk in first as usize >> CHUNK_BITS..=(end as usize - 1) >> CHUNK_BITS {
-            let cell = &self.chunks[chunk];
-            if !self.origins[chunk].load(Ordering::Acquire).is_null() {
-                continue;
+            while self.origins[chunk].load(Ordering::Acquire).is_null() {
+                self.make_block(chunk);
             }
-            let layout = Self::chunk_layout();
-            // SAFETY: the layout is not empty (no zero-sized type is Vacant here).
-            let memory = unsafe { alloc_zeroed(layout) }.cast::<T>();
-            if memory.is_null() {
-                handle_alloc_error(layout);
-            }
-            #[cfg(any(loom, shuttle))] // a checker's atomics are more than their value
-            for slot in 0..CHUNK {
-                // SAFETY: allocated just above, with room for CHUNK slots.
-                unsafe { memory.add(slot).write(T::default()) };
-            }
-            let made = cell.compare_exchange(
-                core::ptr::null_mut(),
-                memory,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            );
-            let memory = match made {
-                Ok(_) => memory,
-                Err(theirs) => {
-                    // SAFETY: allocated just above with this layout and never shared.
-                    unsafe { std::alloc::dealloc(memory.cast(), layout) };
-                    theirs
-                }
-            };
-            // Whoever comes second writes the same, lest it hand out an index before the first has come to this.
-            self.origins[chunk].store(memory.wrapping_sub(chunk << CHUNK_BITS), Ordering::Release);
         }
     }
 
-    fn chunk_layout() -> Layout {
-        Layout::array::<T>(CHUNK).unwrap_or(Layout::new::<T>())
+    /// Makes the block that a chunk lies in, if nobody else has.
+    fn make_block(&self, chunk: usize) {
+        let chunks = Self::block_of(chunk);
+        let (first, bytes) = (chunks.start, chunks.len() * CHUNK * size_of::<T>());
+        let memory: *mut T = blocks::take(bytes).cast();
+        #[cfg(any(loom, shuttle))] // a checker's atomics are more than their value
+        for slot in 0..CHUNK * chunks.len() {
+            // SAFETY: taken just above, with room for that many slots.
+            unsafe { memory.add(slot).write(T::default()) };
+        }
+        let made = self.blocks[first].compare_exchange(
+            core::ptr::null_mut(),
+            memory,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        let memory = match made {
+            Ok(_) => memory,
+            Err(theirs) => {
+                // SAFETY: taken just above with this length and never shared.
+                unsafe { blocks::give(memory.cast(), bytes) };
+                theirs
+            }
+        };
+        // Whoever comes second writes the same, lest it hand out an index before the first has come to this.
+        let origin = memory.wrapping_sub(first << CHUNK_BITS);
+        for chunk in chunks {
+            if let Some(cell) = self.origins.get(chunk) {
+                cell.store(origin, Ordering::Release);
+            }
+        }
+    }
+
+    /// The chunks that lie in one block with this one: the first is alone, so that few slots take little memory, the
+    /// others fill huge pages.
+    fn block_of(chunk: usize) -> core::ops::Range<usize> {
+        if chunk == 0 {
+            return 0..1;
+        }
+        let chunks = (blocks::HUGE / (CHUNK * size_of::<T>())).max(1);
+        let first = (chunk - 1) / chunks * chunks + 1;
+        first..first + chunks
     }
 
     /// Gives a slot back.
@@ -263,26 +276,26 @@ impl<T: Vacant> Slab<T> {
         count
     }
 
-    /// Bytes of the chunks made so far.
+    /// Bytes of the blocks made so far.
     pub(crate) fn bytes(&self) -> u64 {
-        let chunks = self
-            .chunks
-            .iter()
-            .filter(|chunk| !chunk.load(Ordering::Relaxed).is_null())
-            .count();
-        (chunks * CHUNK * size_of::<T>()) as u64
+        self.made_blocks().map(|(_, bytes)| bytes as u64).sum()
+    }
+
+    /// The blocks made so far, each with its bytes.
+    fn made_blocks(&self) -> impl Iterator<Item = (*mut u8, usize)> {
+        self.blocks.iter().enumerate().filter_map(|(chunk, block)| {
+            let memory = block.load(Ordering::Acquire);
+            let bytes = Self::block_of(chunk).len() * CHUNK * size_of::<T>();
+            (!memory.is_null()).then_some((memory.cast(), bytes))
+        })
     }
 }
 
 impl<T: Vacant> Drop for Slab<T> {
     fn drop(&mut self) {
-        for chunk in &self.chunks {
-            let memory = chunk.load(Ordering::Acquire);
-            if !memory.is_null() {
-                // SAFETY: allocated by `make_chunks` with this layout; `&mut self`
-                // means nobody holds a reference into it.
-                unsafe { std::alloc::dealloc(memory.cast(), Self::chunk_layout()) };
-            }
+        for (memory, bytes) in self.made_blocks() {
+            // SAFETY: taken by `make_block` with this length; `&mut self` means nobody holds a reference into it.
+            unsafe { blocks::give(memory, bytes) };
         }
     }
 }
