@@ -180,7 +180,7 @@ impl Graph {
     /// As `take_epoch`, of which `stock` has said that there is one.
     #[inline(always)]
     pub(crate) fn take_epoch_in_stock(&self, lane: &mut Lane) -> u32 {
-        let index = self.epochs.take_in_stock(&mut lane.epochs);
+        let index = self.epochs.take_in_stock(&mut lane.epochs, 1);
         self.epochs.get(index).reset();
         index
     }

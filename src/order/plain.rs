@@ -12,7 +12,6 @@ use crate::sync::atomic::Ordering;
 use super::graph::Graph;
 use super::lane::{Ending, Lane, count};
 use super::node::{BODY_SHARE, EXPLICIT_UNIT, INLINE_SLOTS, Node, Successors, flag, kind, meta};
-use super::plain_places::Entrant;
 use super::token::Token;
 use crate::abi::types::*;
 
@@ -28,8 +27,8 @@ pub(crate) const NOT_PLAIN: u32 = flag::PARTICULAR
 /// A task that was submitted on the straight path.
 pub(crate) struct Submitted {
     pub(crate) token: Token,
-    /// Its node, if it may run at once; the caller schedules it.
-    pub(crate) runnable: Option<u32>,
+    /// It may run at once; the caller schedules it.
+    pub(crate) runnable: bool,
 }
 
 /// Whether nothing in the task itself asks for more than the straight path does.
@@ -50,7 +49,9 @@ pub(crate) fn is_plain(task: &norn_task, accesses: &[norn_access], after: &[norn
 
 impl Graph {
     /// Submits a task for which `is_plain` holds. None: something else about it is not; nothing was done.
-    #[inline(always)]
+    ///
+    /// A function of its own, as are the two it calls: inlined, each would keep the others' values out of the registers.
+    #[inline(never)]
     pub(crate) fn submit_plain(
         &self,
         lane: &mut Lane,
@@ -83,16 +84,39 @@ impl Graph {
             return None;
         }
         let (entrant, mut units) = if accesses.is_empty() {
-            (self.enter_plain(lane, task, state), 0)
+            (self.enter_plain(lane, task, state, 1), 0)
         } else {
             let (index, units) = self.place_plain(lane, task, accesses, state)?;
             (self.entrant(index.get()), u64::from(units))
         };
-        let Entrant { index, node, .. } = entrant;
-        let token = node.token(self.id, index);
-        for (position, token) in after.iter().enumerate() {
-            let position = accesses.len() + position;
-            let slot = &node.slots[position];
+        let token = entrant.node.token(self.id, entrant.index);
+        if !after.is_empty() {
+            units += self.come_after(lane, entrant.index, after, accesses.len());
+        }
+        count(&lane.counters.submitted[usize::from(odd)], 1);
+        let mut runnable = false;
+        if units != 0 {
+            count(&lane.counters.edges, super::submit::units_to_edges(units));
+            entrant.joiner(units, 0).let_go(lane);
+        } else {
+            // No link leads to the node, so nobody else changes the word.
+            entrant.node.pending.store(0, Ordering::Release);
+            runnable = entrant.node.cause.load(Ordering::Relaxed) == 0;
+            if !runnable {
+                lane.ripple.arrivals.push(entrant.index);
+            }
+        }
+        Some(Submitted { token, runnable })
+    }
+
+    /// Makes a node wait for tokens, with the links in its slots from number `first` on. Gives the units to add to its
+    /// pending word.
+    #[inline(never)]
+    fn come_after(&self, lane: &mut Lane, index: u32, after: &[norn_token], first: usize) -> u64 {
+        let entrant = self.entrant(index);
+        let mut units = 0;
+        for (position, token) in (first..).zip(after) {
+            let slot = &entrant.node.slots[position];
             slot.datum.store(0, Ordering::Relaxed);
             slot.epoch.store(0, Ordering::Relaxed);
             let bits = meta::EXPLICIT | meta::PROPAGATES;
@@ -102,28 +126,7 @@ impl Graph {
             let waited = entrant.wait_in_slot(lane, predecessor, token, position, EXPLICIT_UNIT);
             units += waited.units;
         }
-        count(&lane.counters.submitted[usize::from(odd)], 1);
-        if units != 0 {
-            count(&lane.counters.edges, super::submit::units_to_edges(units));
-            entrant.joiner(units, 0).let_go(lane);
-            return Some(Submitted {
-                token,
-                runnable: None,
-            });
-        }
-        // No link leads to the node, so nobody else changes the word.
-        node.pending.store(0, Ordering::Release);
-        if node.cause.load(Ordering::Relaxed) == 0 {
-            return Some(Submitted {
-                token,
-                runnable: Some(index),
-            });
-        }
-        lane.ripple.arrivals.push(index);
-        Some(Submitted {
-            token,
-            runnable: None,
-        })
+        units
     }
 
     /// Fetches what the end of a task will change, while its body runs.

@@ -162,10 +162,16 @@ impl Graph {
         }
     }
 
-    /// A node in stock filled for a plain task, known to nobody yet.
+    /// A node in stock filled for a plain task, known to nobody yet. `lines`: how many of its cache lines are used.
     #[inline(always)]
-    pub(super) fn enter_plain(&self, lane: &mut Lane, task: &norn_task, state: u32) -> Entrant<'_> {
-        let entrant = self.entrant(self.nodes.take_in_stock(&mut lane.nodes));
+    pub(super) fn enter_plain(
+        &self,
+        lane: &mut Lane,
+        task: &norn_task,
+        state: u32,
+        lines: usize,
+    ) -> Entrant<'_> {
+        let entrant = self.entrant(self.nodes.take_in_stock(&mut lane.nodes, lines));
         let node = entrant.node;
         if node.successors.load(Ordering::Relaxed) == 0 {
             node.successors
@@ -187,7 +193,7 @@ impl Graph {
     }
 
     /// Takes a node in stock and its places in all timelines, in one step. Gives its index and the units to add to its
-    /// pending word. A function of its own, or the compiler keeps what the call around it needs in the registers.
+    /// pending word.
     #[inline(never)]
     pub(super) fn place_plain(
         &self,
@@ -204,7 +210,7 @@ impl Graph {
         if !self.find_places(&mut data, accesses, &mut places) {
             return None;
         }
-        let entrant = self.enter_plain(lane, task, state);
+        let entrant = self.enter_plain(lane, task, state, 2);
         let mut units = 0;
         for (position, (place, access)) in places.iter().zip(accesses).enumerate() {
             // SAFETY: found in the table just now, which stands still under the placing lock; all are different.

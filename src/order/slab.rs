@@ -115,11 +115,11 @@ impl<T: Vacant> Slab<T> {
         slot
     }
 
-    /// Fetches a slot that will be written soon into this core's cache: it may lie in another's.
+    /// Fetches the first lines of a slot that will be written soon into this core's cache: it may lie in another's.
     #[inline(always)]
-    fn prefetch(&self, index: u32) {
+    fn prefetch(&self, index: u32, lines: usize) {
         let slot = self.locate(index);
-        for line in 0..size_of::<T>().div_ceil(64) {
+        for line in 0..lines {
             prefetch_for_write(slot.cast::<u8>().wrapping_add(64 * line));
         }
     }
@@ -135,16 +135,16 @@ impl<T: Vacant> Slab<T> {
         if magazine.free.is_empty() {
             return self.refill(magazine);
         }
-        Some(self.take_in_stock(magazine))
+        Some(self.take_in_stock(magazine, size_of::<T>().div_ceil(64)))
     }
 
-    /// Takes a free slot of which `stock` has said that there is one.
+    /// Takes a free slot of which `stock` has said that there is one. Soon one is taken of which `lines` lines are used.
     #[inline(always)]
-    pub(crate) fn take_in_stock(&self, magazine: &mut Magazine) -> u32 {
+    pub(crate) fn take_in_stock(&self, magazine: &mut Magazine, lines: usize) -> u32 {
         let index = magazine.free.pop();
         debug_assert!(index.is_some(), "the magazine is empty");
         if let Some(soon) = magazine.free.len().checked_sub(AHEAD) {
-            self.prefetch(magazine.free[soon]);
+            self.prefetch(magazine.free[soon], lines);
         }
         index.unwrap_or(0)
     }

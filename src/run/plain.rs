@@ -60,28 +60,25 @@ impl Runtime {
             }
             return None;
         };
-        match runnable {
-            Some(node) => {
-                lane.schedules = lane.schedules.wrapping_add(1);
-                if lane.schedules.is_multiple_of(64) {
-                    self.sample_from_here(node);
-                }
-                let priority = clamp_priority(task.priority);
-                match slot {
-                    Some(slot) if body == 0 => self.queues.push_submitted(slot, priority, node),
-                    _ => self.queues.push(slot, priority, node),
-                }
-                self.sleep.work_added();
+        if runnable {
+            let node = token.index();
+            lane.schedules = lane.schedules.wrapping_add(1);
+            if lane.schedules.is_multiple_of(64) {
+                self.sample_from_here(node);
             }
-            None if lane.ripple.arrivals.is_empty() => {}
-            None => {
-                // Doomed by a predecessor: its destructor, which may call norn, gets another lane.
-                lane.busy = true;
-                self.graph().settle(lane);
-                lane.busy = false;
-                if !lane.ripple.runnable.is_empty() {
-                    self.schedule(lane, slot);
-                }
+            let priority = clamp_priority(task.priority);
+            match slot {
+                Some(slot) if body == 0 => self.queues.push_submitted(slot, priority, node),
+                _ => self.queues.push(slot, priority, node),
+            }
+            self.sleep.work_added();
+        } else if !lane.ripple.arrivals.is_empty() {
+            // Doomed by a predecessor: its destructor, which may call norn, gets another lane.
+            lane.busy = true;
+            self.graph().settle(lane);
+            lane.busy = false;
+            if !lane.ripple.runnable.is_empty() {
+                self.schedule(lane, slot);
             }
         }
         if !seen {
@@ -103,37 +100,52 @@ impl Runtime {
         NonNull::new(lane).filter(|lane| !unsafe { lane.as_ref() }.busy)
     }
 
-    /// Runs one runnable task, or finds that it need not run; and then what it has made ready, one after the
-    /// other, until `leave` or until this thread has other duties.
+    /// Runs one runnable task, or finds that it need not run; and then what it has made ready and what waits in the queues
+    /// of the slot, one after the other, until `leave` or until this thread has other duties.
     #[inline]
     pub(crate) fn run_task(&self, slot: usize, node: u32, leave: impl Fn() -> bool) {
-        let entry = self.graph().nodes.get(node);
-        let state = entry.load_state();
-        let plain = state & (kind::MASK | NOT_PLAIN) == kind::TASK
-            && !self.one_thread
-            && self.settings.hooks.task_event.is_none();
-        if !plain {
-            return self.run_any_task(slot, node);
-        }
-        let mut slot = slot;
-        let mut task = Runnable {
-            index: node,
-            node: entry,
-            state,
-        };
-        while let Some(next) = self.run_plain_task(slot, task) {
-            // Messages and devices are not left alone for as long as one task makes the next ready.
+        let (mut slot, mut node) = (slot, node);
+        let mut found = self.plain_task(node);
+        loop {
+            let Some(task) = found else {
+                return self.run_any_task(slot, node);
+            };
+            let next = self.run_plain_task(slot, task);
+            // Messages and devices are not left alone for as long as there is one task after the other.
             self.pass_by_the_way();
             let now = seat::slot_in(self);
             match now {
-                Some(now) if !self.has_other_duties(now) && !leave() => (slot, task) = (now, next),
+                Some(now) if !self.has_other_duties(now) && !leave() => slot = now,
                 _ => {
-                    self.queues.push(now, 0, next.index);
-                    self.sleep.work_added();
+                    if let Some(next) = next {
+                        self.queues.push(now, 0, next.index);
+                        self.sleep.work_added();
+                    }
                     return;
                 }
             }
+            found = match next {
+                Some(_) => next,
+                None => match self.queues.take_from_own(slot) {
+                    Some(own) => {
+                        node = own;
+                        self.plain_task(own)
+                    }
+                    None => return,
+                },
+            };
         }
+    }
+
+    /// A runnable task, if it is plain.
+    #[inline(always)]
+    fn plain_task(&self, index: u32) -> Option<Runnable> {
+        let node = self.graph().nodes.get(index);
+        let state = node.load_state();
+        let plain = state & (kind::MASK | NOT_PLAIN) == kind::TASK
+            && !self.one_thread
+            && self.settings.hooks.task_event.is_none();
+        plain.then_some(Runnable { index, node, state })
     }
 
     /// Whether the thread that sits in `slot` should look around before it runs another task.

@@ -233,10 +233,14 @@ impl Queues {
         {
             return Some(node);
         }
-        if let Some(node) = own.deque.pop() {
-            return Some(node);
-        }
-        own.submitted.pop()
+        self.take_from_own(slot)
+    }
+
+    /// As `take_own`, where nothing comes before the slot's own tasks (`has_urgent_work`).
+    #[inline(always)]
+    pub(crate) fn take_from_own(&self, slot: usize) -> Option<u32> {
+        let own = self.slot(slot);
+        own.deque.pop().or_else(|| own.submitted.pop())
     }
 
     /// Whether something waits that comes before the worker's own tasks.
