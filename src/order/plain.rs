@@ -11,7 +11,9 @@ use crate::sync::atomic::Ordering;
 
 use super::graph::Graph;
 use super::lane::{Ending, Lane, count};
-use super::node::{BODY_SHARE, EXPLICIT_UNIT, INLINE_SLOTS, Node, Successors, flag, kind, meta};
+use super::node::{
+    BODY_SHARE, EXPLICIT_UNIT, INLINE_SLOTS, LinkPlace, Node, Successors, flag, kind, meta,
+};
 use super::token::Token;
 use crate::abi::types::*;
 
@@ -129,7 +131,8 @@ impl Graph {
         units
     }
 
-    /// Fetches what the end of a task will change, while its body runs.
+    /// Fetches what the end of a task will change, while its body runs: the epochs that it leaves, and the consumer that
+    /// has come last.
     #[inline(always)]
     pub(crate) fn prefetch_end(&self, node: &Node, state: u32) {
         for slot in &node.slots[..Node::slots_in(state)] {
@@ -137,6 +140,12 @@ impl Graph {
             if epoch != 0 {
                 self.epochs.prefetch_head(epoch);
             }
+        }
+        let head = Successors(node.successors.load(Ordering::Relaxed)).head();
+        if let LinkPlace::Slot { consumer, .. } = head.place()
+            && consumer != 0
+        {
+            self.nodes.prefetch(consumer, 2);
         }
     }
 

@@ -117,7 +117,7 @@ impl<T: Vacant> Slab<T> {
 
     /// Fetches the first lines of a slot that will be written soon into this core's cache: it may lie in another's.
     #[inline(always)]
-    fn prefetch(&self, index: u32, lines: usize) {
+    pub(crate) fn prefetch(&self, index: u32, lines: usize) {
         let slot = self.locate(index);
         for line in 0..lines {
             prefetch_for_write(slot.cast::<u8>().wrapping_add(64 * line));
