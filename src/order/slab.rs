@@ -55,7 +55,7 @@ pub(crate) struct Slab<T: Vacant> {
     /// First index never handed out. Index 0 is not used: it means "none".
     next: CachePadded<AtomicU32>,
     /// Batches of free slots that lanes gave back.
-    depot: CachePadded<Mutex<Vec<Vec<u32>>>>,
+    depot: CachePadded<Mutex<Vec<[u32; BATCH]>>>,
     limit: u32,
 }
 
@@ -157,17 +157,16 @@ impl<T: Vacant> Slab<T> {
 
     #[cold]
     fn stock_slowly(&self, magazine: &mut Magazine, count: usize) -> bool {
-        let mut kept = core::mem::take(&mut magazine.free);
-        let filled = self.refill(magazine);
-        magazine.free.extend(filled);
-        magazine.free.append(&mut kept);
+        if let Some(index) = self.refill(magazine) {
+            magazine.free.push(index);
+        }
         magazine.free.len() >= count
     }
 
     #[cold]
     fn refill(&self, magazine: &mut Magazine) -> Option<u32> {
         if let Some(batch) = self.depot.lock().pop() {
-            magazine.free = batch;
+            magazine.free.extend_from_slice(&batch);
             return magazine.free.pop();
         }
         let first = self
@@ -251,10 +250,9 @@ impl<T: Vacant> Slab<T> {
     #[cold]
     fn spill(&self, magazine: &mut Magazine) {
         // The older half goes, the slots just used stay warm here.
-        let mut kept = Vec::with_capacity(2 * BATCH);
-        kept.extend_from_slice(&magazine.free[BATCH..]);
-        magazine.free.truncate(BATCH);
-        let batch = core::mem::replace(&mut magazine.free, kept);
+        let mut batch = [0; BATCH];
+        batch.copy_from_slice(&magazine.free[..BATCH]);
+        magazine.free.drain(..BATCH);
         self.depot.lock().push(batch);
     }
 

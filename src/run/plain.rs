@@ -140,6 +140,8 @@ impl Runtime {
     /// A runnable task, if it is plain.
     #[inline(always)]
     fn plain_task(&self, index: u32) -> Option<Runnable> {
+        // The line comes from the submitter's cache, and at once for the change that follows.
+        self.graph().nodes.prefetch_head(index);
         let node = self.graph().nodes.get(index);
         let state = node.load_state();
         let plain = state & (kind::MASK | NOT_PLAIN) == kind::TASK
