@@ -90,7 +90,7 @@ impl Runtime {
 
     /// The lane of this thread, which sits in `slot`, if no call around this one uses it.
     #[inline(always)]
-    fn free_lane(&self, slot: Option<usize>) -> Option<NonNull<Lane>> {
+    pub(super) fn free_lane(&self, slot: Option<usize>) -> Option<NonNull<Lane>> {
         let lane = match slot {
             // SAFETY: the lane cell belongs to the thread that sits in the slot, which is this one.
             Some(slot) => unsafe { *self.queues.slot(slot).lane.get() },
