@@ -30,7 +30,7 @@ use crate::abi::types::{NORN_PLACE_MPI, norn_place, norn_world_info};
 use crate::error::{Error, Result};
 use crate::order::operation::Outcome;
 use crate::order::token::Token;
-use crate::run::lowerings::Lowering;
+use crate::run::lowering::Lowering;
 use crate::run::records::fill;
 use crate::run::runtime::Runtime;
 use crate::run::wait::{Goal, Watching, deadline_of};
