@@ -382,7 +382,7 @@ fn collectives_that_differ_between_ranks_fail_on_all_and_later_ones_go_on() {
 }
 
 /// An unguarded barrier on a lane, after `after`.
-fn unguarded_barrier(rank: &Rank, world: *mut norn_world, after: &[norn_token]) -> norn_token {
+fn unguarded_barrier(world: *mut norn_world, after: &[norn_token]) -> norn_token {
     let mut how = how();
     how.flags = NORN_UNGUARDED;
     how.after = after.as_ptr();
@@ -421,9 +421,9 @@ fn unguarded_collectives_run_in_their_order_beside_guarded_ones() {
 fn an_unguarded_collective_that_one_rank_cannot_enter_fails_on_all_with_its_record() {
     on_ranks(&four(), |rank| {
         let failed = rank.task(if rank.rank == 2 { 8 } else { 0 }, &[]);
-        let token = unguarded_barrier(rank, rank.world, &[failed]);
+        let token = unguarded_barrier(rank.world, &[failed]);
         // What stands behind it on the lane, guarded or not, cannot be entered either.
-        let behind = unguarded_barrier(rank, rank.world, &[]);
+        let behind = unguarded_barrier(rank.world, &[]);
         let mut guarded = norn_token::default();
         // SAFETY: the output is writable.
         ok(unsafe { norn_barrier(rank.world, null(), &mut guarded) });
@@ -442,7 +442,7 @@ fn an_unguarded_collective_with_a_rank_that_leaves_without_it_fails() {
         if rank.rank == 1 {
             return;
         }
-        let token = unguarded_barrier(rank, rank.world, &[]);
+        let token = unguarded_barrier(rank.world, &[]);
         assert_eq!(rank.wait(token), NORN_E_PROPAGATED);
         let record = rank.record(token);
         assert_eq!((record.rank, record.cause_status), (1, NORN_E_CLOSED));
@@ -455,8 +455,8 @@ fn a_lane_that_has_ended_leaves_the_other_lanes_alone() {
         let mut lane = null_mut();
         // SAFETY: the output is writable.
         ok(unsafe { norn_world_lane(rank.world, &mut lane) });
-        let missed = (rank.rank != 3).then(|| unguarded_barrier(rank, lane, &[]));
-        let other = unguarded_barrier(rank, rank.world, &[]);
+        let missed = (rank.rank != 3).then(|| unguarded_barrier(lane, &[]));
+        let other = unguarded_barrier(rank.world, &[]);
         ok(rank.wait(other));
         if let Some(missed) = missed {
             // Rank 3 closes now, and enters nothing more.
@@ -473,7 +473,7 @@ fn ranks_that_all_close_in_different_unguarded_collectives_end() {
         // SAFETY: the output is writable.
         ok(unsafe { norn_world_lane(rank.world, &mut lane) });
         let first = [rank.world, lane][rank.rank as usize % 2];
-        unguarded_barrier(rank, first, &[]);
+        unguarded_barrier(first, &[]);
         // SAFETY: the handle is used no more.
         let status = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
         assert!(status != NORN_OK && status != NORN_E_TIMEOUT, "{status}");

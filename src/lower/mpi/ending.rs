@@ -60,7 +60,16 @@ impl World {
                     _ => error,
                 })
         };
-        wait(&|| self.live() == 0, &|| {
+        // All tokens may be complete and exchanges still live: cancelled ones that other ranks count on. Those may wait for
+        // this rank in turn, which must be found here as in any other rest.
+        let none_live = || {
+            let none = self.live() == 0;
+            if !none {
+                self.rest(runtime);
+            }
+            none
+        };
+        wait(&none_live, &|| {
             format!(
                 "{} messages or collectives of this rank have not ended",
                 self.live()
