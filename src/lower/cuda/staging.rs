@@ -19,7 +19,7 @@ use crate::abi::status::NORN_E_RESOURCE;
 use crate::abi::types::*;
 use crate::error::Result;
 use crate::order::memory::Memory;
-use crate::run::lowerings::StagedCopy;
+use crate::run::lowering::StagedCopy;
 use crate::run::runtime::Runtime;
 use crate::run::slice::Slice;
 
@@ -130,7 +130,7 @@ impl Cuda {
         up: bool,
     ) -> Result<StagedCopy> {
         let name = if up { "to" } else { "from" };
-        let on_device = runtime.resolve_slice(slice, name, None)?;
+        let on_device = runtime.resolve_copied(slice, name)?;
         let device = self.device(on_device.place, name)?;
         let on_host = Slice {
             start: memory.address(),
