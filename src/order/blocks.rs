@@ -4,86 +4,32 @@
 //! pages as often as in its caches. The kernel is only asked: where it has no huge pages to give, or is told to give
 //! none, the memory comes in ordinary ones.
 
-use std::alloc::{Layout, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
 /// Bytes of a huge page. A model's slots are few.
 pub(super) const HUGE: usize = if cfg!(any(loom, shuttle)) { 1 } else { 2 << 20 };
 
-/// For slots of any kind.
-const ALIGN: usize = 128;
-
+/// What is large begins where a huge page does; the rest is aligned for slots of any kind.
 fn layout(bytes: usize) -> Layout {
-    Layout::from_size_align(bytes, ALIGN).unwrap_or(Layout::new::<u128>())
+    let align = if bytes >= HUGE { HUGE.max(128) } else { 128 };
+    Layout::from_size_align(bytes, align).unwrap_or(Layout::new::<u128>())
 }
 
 /// Zeroed memory of `bytes` bytes, more than none. Ends the process if there is none, as any allocation does.
-#[cfg(not(any(loom, shuttle)))]
 pub(super) fn take(bytes: usize) -> *mut u8 {
-    let huge = bytes >= HUGE;
-    // What is aligned to a huge page is found in what is longer by one.
-    let length = if huge { bytes + HUGE } else { bytes };
-    let Some(start) = map(length) else {
-        handle_alloc_error(layout(bytes));
-    };
-    if !huge {
-        return start;
-    }
-    let before = start.align_offset(HUGE);
-    let memory = start.wrapping_add(before);
-    // SAFETY: both ends lie in the mapping made above, which nobody else knows, and `memory` and `bytes` are multiples
-    // of a page; the advice changes nothing but the pages' size.
-    unsafe {
-        unmap(start, before);
-        unmap(memory.wrapping_add(bytes), length - before - bytes);
-        libc::madvise(memory.cast(), bytes, libc::MADV_HUGEPAGE);
-    }
-    memory
-}
-
-/// Gives memory back.
-///
-/// # Safety
-/// It came from `take` with this length, and nothing refers to it.
-#[cfg(not(any(loom, shuttle)))]
-pub(super) unsafe fn give(memory: *mut u8, bytes: usize) {
-    // SAFETY: passed on.
-    unsafe { unmap(memory, bytes) };
-}
-
-#[cfg(not(any(loom, shuttle)))]
-fn map(bytes: usize) -> Option<*mut u8> {
-    // SAFETY: a new private mapping changes nothing that exists.
-    let start = unsafe {
-        libc::mmap(
-            core::ptr::null_mut(),
-            bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        )
-    };
-    (start != libc::MAP_FAILED).then_some(start.cast())
-}
-
-/// # Safety
-/// Nothing refers to these bytes, which are part of a mapping.
-#[cfg(not(any(loom, shuttle)))]
-unsafe fn unmap(start: *mut u8, bytes: usize) {
-    if bytes != 0 {
-        // SAFETY: passed on. It cannot fail for a part of a mapping at its ends.
-        unsafe { libc::munmap(start.cast(), bytes) };
-    }
-}
-
-/// As above, for models.
-#[cfg(any(loom, shuttle))]
-pub(super) fn take(bytes: usize) -> *mut u8 {
-    // SAFETY: the caller asks for more than no bytes.
-    let memory = unsafe { std::alloc::alloc_zeroed(layout(bytes)) };
+    let layout = layout(bytes);
+    // SAFETY: the layout is not empty.
+    let memory = unsafe { alloc(layout) };
     if memory.is_null() {
-        handle_alloc_error(layout(bytes));
+        handle_alloc_error(layout);
     }
+    if cfg!(not(any(loom, shuttle))) && bytes >= HUGE {
+        // Before the memory is touched, or it has its pages already.
+        // SAFETY: these pages are all within what was allocated; the advice changes nothing but the size of those to come.
+        unsafe { libc::madvise(memory.cast(), bytes, libc::MADV_HUGEPAGE) };
+    }
+    // SAFETY: allocated just above with this length.
+    unsafe { memory.write_bytes(0, bytes) };
     memory
 }
 
@@ -91,10 +37,9 @@ pub(super) fn take(bytes: usize) -> *mut u8 {
 ///
 /// # Safety
 /// It came from `take` with this length, and nothing refers to it.
-#[cfg(any(loom, shuttle))]
 pub(super) unsafe fn give(memory: *mut u8, bytes: usize) {
     // SAFETY: passed on.
-    unsafe { std::alloc::dealloc(memory, layout(bytes)) };
+    unsafe { dealloc(memory, layout(bytes)) };
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -102,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn large_memory_is_aligned_to_huge_pages_and_all_of_it_can_be_used() {
+    fn large_memory_is_aligned_to_huge_pages_and_all_of_it_is_zero() {
         for bytes in [64 << 10, HUGE, 3 * HUGE] {
             let memory = take(bytes);
             if bytes >= HUGE {

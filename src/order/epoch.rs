@@ -18,7 +18,7 @@
 //!   addition gives such an epoch one member more in the low half, which whoever does this takes off afterwards: so
 //!   the epoch is not freed under its hands. Whoever brings the low half to zero only frees it.
 
-use crate::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
 use super::slab::Vacant;
 use super::token::Token;
@@ -41,23 +41,24 @@ struct Notes {
     limit: usize,
 }
 
-/// See the module's text. A cache line each: its members end on other cores than the one that closes it, and
-/// neighbours are in use at the same time.
-#[repr(align(64))]
+/// See the module's text. Half a cache line: its members end on other cores than the one that closes it, so slots that
+/// are taken one after the other are not neighbours (`Slab::refill`).
+#[repr(align(32))]
 #[derive(Default)]
 pub(crate) struct Epoch {
     counts: AtomicI64,
     waiter: AtomicU32,
     cause: AtomicU32,
+    /// Made by the first member that enters something, before its subtraction; freed by who takes the epoch again, or
+    /// with it.
+    notes: AtomicPtr<parking_lot::Mutex<Notes>>,
     /// 1: the waiter joins at issue.
     at_issue: AtomicU32,
-    /// 1: something was entered in `notes`. Written before a member's subtraction, so whoever takes the epoch again
-    /// sees it, and takes the lock only then.
-    noted: AtomicU32,
-    notes: parking_lot::Mutex<Option<Box<Notes>>>,
 }
 
-// SAFETY: zero is valid for the atomics, an open lock and None.
+const _: () = assert!(cfg!(any(loom, shuttle)) || size_of::<Epoch>() == 32);
+
+// SAFETY: zero is valid for the atomics. A slab goes with its process, and the notes with it.
 unsafe impl Vacant for Epoch {}
 
 /// What a step of an epoch has brought about.
@@ -90,7 +91,9 @@ impl Epoch {
         self.counts.store(0, Ordering::Relaxed);
         self.waiter.store(0, Ordering::Relaxed);
         self.cause.store(0, Ordering::Relaxed);
-        if self.at_issue.load(Ordering::Relaxed) | self.noted.load(Ordering::Relaxed) != 0 {
+        if self.at_issue.load(Ordering::Relaxed) != 0
+            || !self.notes.load(Ordering::Relaxed).is_null()
+        {
             self.forget_issues();
         }
     }
@@ -98,9 +101,41 @@ impl Epoch {
     #[cold]
     fn forget_issues(&self) {
         self.at_issue.store(0, Ordering::Relaxed);
-        self.noted.store(0, Ordering::Relaxed);
-        let noted = core::mem::take(&mut *self.notes.lock());
-        drop(noted);
+        drop(self.own_notes());
+    }
+
+    /// Takes the notes out of an epoch that has no members any more, or all of whose members have entered theirs.
+    fn own_notes(&self) -> Option<Box<parking_lot::Mutex<Notes>>> {
+        let notes = self.notes.swap(core::ptr::null_mut(), Ordering::Acquire);
+        // SAFETY: made by `Box::into_raw` in `entered_notes`, and taken out by one thread.
+        (!notes.is_null()).then(|| unsafe { Box::from_raw(notes) })
+    }
+
+    /// The notes, made by whoever needs them first.
+    fn entered_notes(&self) -> &parking_lot::Mutex<Notes> {
+        let mut notes = self.notes.load(Ordering::Acquire);
+        if notes.is_null() {
+            let new = Box::into_raw(Box::new(parking_lot::Mutex::new(Notes {
+                tokens: Vec::new(),
+                limit: FEW_NOTES,
+            })));
+            notes = match self.notes.compare_exchange(
+                core::ptr::null_mut(),
+                new,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => new,
+                Err(theirs) => {
+                    // SAFETY: made just above and shown to nobody.
+                    drop(unsafe { Box::from_raw(new) });
+                    theirs
+                }
+            };
+        }
+        // SAFETY: made as above, and taken out only after the last member has entered what it has to, which includes
+        // the caller.
+        unsafe { &*notes }
     }
 
     /// A member has ended, and was not issued before. `cause`: its failure, if those behind must know, else 0.
@@ -131,19 +166,12 @@ impl Epoch {
     /// A member was issued. `is_complete`: to forget members that have ended meanwhile.
     pub(crate) fn issue(&self, member: Token, is_complete: impl Fn(Token) -> bool) -> Step {
         {
-            let mut notes = self.notes.lock();
-            let notes = notes.get_or_insert_with(|| {
-                Box::new(Notes {
-                    tokens: Vec::new(),
-                    limit: FEW_NOTES,
-                })
-            });
+            let mut notes = self.entered_notes().lock();
             if notes.tokens.len() >= notes.limit {
                 notes.tokens.retain(|token| !is_complete(*token));
                 notes.limit = (2 * notes.tokens.len()).max(FEW_NOTES);
             }
             notes.tokens.push(member);
-            self.noted.store(1, Ordering::Relaxed);
         }
         let now = self.subtract(ISSUED);
         self.step(now, true, false)
@@ -214,8 +242,8 @@ impl Epoch {
 
     /// Members that were issued, for a waiter that joins at issue.
     pub(crate) fn take_notes(&self) -> Vec<Token> {
-        let notes = self.notes.lock().take();
-        notes.map_or_else(Vec::new, |notes| notes.tokens)
+        self.own_notes()
+            .map_or_else(Vec::new, |notes| notes.into_inner().tokens)
     }
 
     /// First failure among members that matters to those after them, 0 if none.

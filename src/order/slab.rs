@@ -182,7 +182,10 @@ impl<T: Vacant> Slab<T> {
             })
             .ok()?;
         let end = first.saturating_add(BATCH as u32).min(self.limit);
-        magazine.free.extend((first..end).rev());
+        // Every other one first: two that share a cache line are in use by different threads if they are taken one after
+        // the other.
+        magazine.free.extend((first..end).rev().skip(1).step_by(2));
+        magazine.free.extend((first..end).rev().step_by(2));
         magazine.free.pop()
     }
 
