@@ -38,7 +38,7 @@ pub unsafe extern "C" fn norn_submit(
         let token = match unsafe { submit_plain(rt, task) } {
             Some(token) => token,
             // SAFETY: passed on from the caller.
-            None => unsafe { submit_one(rt, &read(task)?) }?,
+            None => unsafe { submit_one(rt, task) }?,
         };
         if !token_or_null.is_null() {
             // SAFETY: not NULL, and the caller promises it is writable.
@@ -86,15 +86,19 @@ unsafe fn few<'a, T>(pointer: *const T, count: u64) -> Option<&'a [T]> {
     Some(unsafe { core::slice::from_raw_parts(pointer, count as usize) })
 }
 
+/// Submits any task. A function of its own, so that the straight path has the registers.
+///
 /// # Safety
-/// The arrays named in `task` are readable.
-#[inline(always)]
-unsafe fn submit_one(rt: &'static Runtime, task: &norn_task) -> Result<norn_token> {
+/// As `norn_submit`.
+#[inline(never)]
+unsafe fn submit_one(rt: &'static Runtime, task: *const norn_task) -> Result<norn_token> {
+    // SAFETY: passed on from the caller.
+    let task = unsafe { read(task) }?;
     // SAFETY: passed on from the caller.
     let accesses = unsafe { slice(task.accesses, task.access_count, "task.accesses") }?;
     // SAFETY: passed on from the caller.
     let after = unsafe { slice(task.after, task.after_count, "task.after") }?;
-    rt.submit(task, accesses, after)
+    rt.submit(&task, accesses, after)
 }
 
 /// Submits `count` tasks, all or nothing (except when memory for tokens runs out, or a task closes a cycle through data

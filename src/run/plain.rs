@@ -73,19 +73,25 @@ impl Runtime {
             }
             self.sleep.work_added();
         } else if !lane.ripple.arrivals.is_empty() {
-            // Doomed by a predecessor: its destructor, which may call norn, gets another lane.
-            lane.busy = true;
-            self.graph().settle(lane);
-            lane.busy = false;
-            if !lane.ripple.runnable.is_empty() {
-                self.schedule(lane, slot);
-            }
+            self.settle_submitted(lane, slot);
         }
         if !seen {
             count(&lane.counters.changes, 1);
             self.wake_watchers_of_change();
         }
         Some(token.into())
+    }
+
+    /// A task that was doomed by a predecessor ends in its submission, or has arrived meanwhile.
+    #[inline(never)]
+    fn settle_submitted(&self, lane: &mut Lane, slot: Option<usize>) {
+        // Its destructor, which may call norn, gets another lane.
+        lane.busy = true;
+        self.graph().settle(lane);
+        lane.busy = false;
+        if !lane.ripple.runnable.is_empty() {
+            self.schedule(lane, slot);
+        }
     }
 
     /// The lane of this thread, which sits in `slot`, if no call around this one uses it.
