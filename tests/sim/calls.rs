@@ -75,6 +75,7 @@ fn index_of(set: *mut norn_mpi_requests) -> usize {
 fn write_text(text: &str, buffer: *mut c_char, size: usize) -> i32 {
     let length = text.len().min(size.saturating_sub(1));
     if size > 0 {
+        // SAFETY: the caller's buffer has room for `size` bytes, and the text is cut to one less.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
             buffer.add(length).write(0);

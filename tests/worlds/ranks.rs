@@ -147,13 +147,13 @@ pub fn run_way_of_job(
 }
 
 pub fn open(way: Way) -> *mut norn_runtime {
-    // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
     let config = norn_config {
         struct_size: size_of::<norn_config>(),
         mode: way.0,
         workers: way.1,
         seed: 7,
         watchdog_ns: -1,
+        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
         ..unsafe { std::mem::zeroed() }
     };
     let mut rt = std::ptr::null_mut();

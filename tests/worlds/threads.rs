@@ -120,13 +120,13 @@ fn the_watchdog_says_when_the_mpi_thread_stays_away() {
             lines.push_str(&CStr::from_ptr(text).to_string_lossy());
         }
     }
-    // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
     let config = norn_config {
         struct_size: size_of::<norn_config>(),
         workers: 1,
         watchdog_ns: 50_000_000,
         log: Some(keep),
         log_arg: (&raw const lines).cast_mut().cast(),
+        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
         ..unsafe { std::mem::zeroed() }
     };
     let mut rt = std::ptr::null_mut();
