@@ -303,12 +303,7 @@ pub unsafe extern "C" fn icollective(
         Ok(found) => found,
         Err(code) => return code.0,
     };
-    let keep = Box::new(Keep {
-        comm: call.comm,
-        types: Vec::new(),
-        ints: Vec::new(),
-        bigs: Vec::new(),
-    });
+    let keep = Box::<Keep>::default();
     // SAFETY: a set of the table's, used by one thread at a time, for this call only.
     let posted = unsafe { set_of(set) }.post(
         Kind::Collective,

@@ -21,10 +21,12 @@ pub enum Kind {
     Duplicate,
 }
 
-/// What a request needs until it is complete. Boxed: MPI reads and writes it meanwhile.
+/// What a request needs until it is complete.
+#[derive(Default)]
 pub struct Keep {
-    /// Where MPI writes a new communicator.
-    pub comm: MPI_Comm,
+    /// Where MPI writes a new communicator, one; empty of other requests. In a vector of its own, whose memory, unlike
+    /// a box's, may be written through MPI's pointer after the owner has moved.
+    pub comm: Vec<MPI_Comm>,
     /// Types made for large counts.
     pub types: Vec<Made>,
     /// Counts and displacements.
@@ -141,12 +143,13 @@ impl Requests {
                 read_message(&status, &mut done)
             }
             (Kind::Duplicate, _) if done.outcome == NORN_MPI_DONE => {
-                if let Some(keep) = &entry.keep {
+                let made = entry.keep.as_ref().and_then(|keep| keep.comm.first());
+                if let Some(&comm) = made {
                     // SAFETY: the request is complete, so MPI has written the new communicator, and writes it no
                     // more.
                     unsafe {
-                        MPI_Comm_set_errhandler(keep.comm, RSMPI_ERRORS_RETURN);
-                        done.comm = RSMPI_Comm_c2f(keep.comm);
+                        MPI_Comm_set_errhandler(comm, RSMPI_ERRORS_RETURN);
+                        done.comm = RSMPI_Comm_c2f(comm);
                     }
                 }
             }
@@ -409,20 +412,19 @@ pub unsafe extern "C" fn comm_idup(
     };
     let keep = Box::new(Keep {
         // SAFETY: as in `no_request`.
-        comm: unsafe { RSMPI_COMM_NULL },
-        types: Vec::new(),
-        ints: Vec::new(),
-        bigs: Vec::new(),
+        comm: vec![unsafe { RSMPI_COMM_NULL }],
+        ..Keep::default()
     });
     let posted =
         // SAFETY: as in `isend`. MPI writes the new communicator at any time until the request is complete; its place
         // is on the heap, and kept with the slot until then.
         unsafe { set_of(set) }.post(Kind::Duplicate, user, Some(keep), |keep, request| unsafe {
             let Some(keep) = keep else { return Ok(()) };
+            let made = keep.comm.as_mut_ptr();
             let _quiet = Quiet::with(comm);
             match newer().idup_with_info {
-                Some(call) => check(call(comm, RSMPI_INFO_NULL, &mut keep.comm, request)),
-                None => check(MPI_Comm_idup(comm, &mut keep.comm, request)),
+                Some(call) => check(call(comm, RSMPI_INFO_NULL, made, request)),
+                None => check(MPI_Comm_idup(comm, made, request)),
             }
         });
     answer(posted, slot)
