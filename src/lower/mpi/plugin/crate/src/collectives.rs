@@ -320,7 +320,8 @@ pub unsafe extern "C" fn icollective(
             None => Err(Code(NORN_MPI_INVALID)),
         },
     );
-    answer(posted, slot)
+    // SAFETY: writable, as the table says.
+    unsafe { answer(posted, slot) }
 }
 
 pub unsafe extern "C" fn count_limit(limit: *mut i64) -> i32 {

@@ -38,11 +38,13 @@ use this_mpi::{FAMILY, comm_of};
 const TEXT_SPACE: usize = 16384;
 
 /// Copies a text, cut to the size of the buffer and ended by a zero.
-fn copy_text(from: &[u8], to: *mut c_char, size: usize) -> i32 {
+///
+/// # Safety
+/// `to` has room for `size` bytes.
+unsafe fn copy_text(from: &[u8], to: *mut c_char, size: usize) -> i32 {
     if size > 0 {
         let length = from.len().min(size - 1);
-        // SAFETY: the caller of the table's call gives a buffer of `size` bytes; the text is cut so that its zero
-        // fits.
+        // SAFETY: passed on from the caller; the text is cut so that its zero fits.
         unsafe {
             core::ptr::copy_nonoverlapping(from.as_ptr().cast(), to, length);
             to.add(length).write(0);
@@ -82,11 +84,11 @@ unsafe extern "C" fn state(out: *mut i32) -> i32 {
 unsafe extern "C" fn library_text(text: *mut c_char, size: usize) -> i32 {
     // SAFETY: legal at any time; `text_of` has room for MPI_MAX_LIBRARY_VERSION_STRING.
     match text_of(|space, length| unsafe { MPI_Get_library_version(space, length) }) {
-        Ok(all) => copy_text(
-            all.split(|byte| *byte == b'\n').next().unwrap_or_default(),
-            text,
-            size,
-        ),
+        Ok(all) => {
+            let line = all.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            // SAFETY: the caller's buffer of so many bytes, as the table says.
+            unsafe { copy_text(line, text, size) }
+        }
         Err(code) => code.0,
     }
 }
@@ -102,7 +104,8 @@ unsafe extern "C" fn error_text(error: i32, text: *mut c_char, size: usize) -> i
         _ => "",
     };
     if !own.is_empty() {
-        return copy_text(own.as_bytes(), text, size);
+        // SAFETY: as in `library_text`.
+        return unsafe { copy_text(own.as_bytes(), text, size) };
     }
     let mut now = NORN_MPI_BEFORE_INIT;
     // SAFETY: `now` is writable.
@@ -111,10 +114,12 @@ unsafe extern "C" fn error_text(error: i32, text: *mut c_char, size: usize) -> i
         // SAFETY: MPI is active; `text_of` has room for MPI_MAX_ERROR_STRING.
         if let Ok(all) = text_of(|space, length| unsafe { MPI_Error_string(error, space, length) })
         {
-            return copy_text(&all, text, size);
+            // SAFETY: as in `library_text`.
+            return unsafe { copy_text(&all, text, size) };
         }
     }
-    copy_text(format!("MPI error {error}").as_bytes(), text, size)
+    // SAFETY: as in `library_text`.
+    unsafe { copy_text(format!("MPI error {error}").as_bytes(), text, size) }
 }
 
 unsafe extern "C" fn thread(_comm: i32, level: *mut i32, is_main: *mut i32) -> i32 {
@@ -229,9 +234,11 @@ unsafe extern "C" fn device_aware(answer: *mut i32, reason: *mut c_char, size: u
     } else {
         (-1, "this MPI has no query for it".to_string())
     };
-    // SAFETY: writable, as the table says.
-    unsafe { answer.write(found) };
-    copy_text(text.as_bytes(), reason, size)
+    // SAFETY: writable, and a buffer of so many bytes, as the table says.
+    unsafe {
+        answer.write(found);
+        copy_text(text.as_bytes(), reason, size)
+    }
 }
 
 unsafe extern "C" fn abort(comm: i32, code: i32) {

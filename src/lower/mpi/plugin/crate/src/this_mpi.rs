@@ -26,6 +26,8 @@ unsafe extern "C" {
 }
 
 pub type Big = MPI_Count;
+// Arrays of displacements and large counts are passed on as they are.
+const _: () = assert!(size_of::<MPI_Count>() == 8 && size_of::<MPI_Aint>() == 8);
 type Data = *const c_void;
 type Space = *mut c_void;
 type Numbers = *const Big;
