@@ -16,8 +16,8 @@ use super::types::{self, Type};
 /// Code of a call that fails by plan.
 const PLANNED: i32 = 16;
 
-/// Checks that a thread may call MPI on a rank, while it does.
-struct Inside(Option<usize>);
+/// Checks that a thread may call MPI on a rank, while it does. With the rank, whether it is the only one inside.
+struct Inside(Option<(usize, bool)>);
 
 impl Inside {
     fn of(owner: Option<usize>) -> Self {
@@ -29,8 +29,19 @@ impl Inside {
         if rank.ended.load(SeqCst) != 0 {
             violation("a call after MPI_Finalize");
         }
+        let others = rank.calls.fetch_add(1, SeqCst);
+        if rank.finalizer.load(SeqCst) == me {
+            rank.leaves.store(1, SeqCst);
+            if others != 0 {
+                violation(
+                    "MPI_Finalize calls norn, which calls MPI while another thread is inside",
+                );
+            }
+        } else if rank.leaves.load(SeqCst) != 0 {
+            violation("a call while another thread is in MPI_Finalize");
+        }
         match rank.level.load(SeqCst) as i32 {
-            NORN_MPI_THREAD_MULTIPLE => return Self(None),
+            NORN_MPI_THREAD_MULTIPLE => return Self(Some((owner, false))),
             NORN_MPI_THREAD_SERIALIZED => {}
             _ if rank.main.load(SeqCst) == me => {}
             level => violation(&format!(
@@ -40,7 +51,7 @@ impl Inside {
         if rank.inside.swap(me, SeqCst) != 0 {
             violation("MPI_THREAD_SERIALIZED: two threads are in MPI at once");
         }
-        Self(Some(owner))
+        Self(Some((owner, true)))
     }
 
     fn of_comm(handle: i32) -> Self {
@@ -62,8 +73,11 @@ impl Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        if let Some(owner) = self.0 {
-            OWNERS[owner].inside.store(0, SeqCst);
+        if let Some((owner, alone)) = self.0 {
+            if alone {
+                OWNERS[owner].inside.store(0, SeqCst);
+            }
+            OWNERS[owner].calls.fetch_sub(1, SeqCst);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Detaching and closing.
 
 use std::ptr::null_mut;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use norn::abi::runtime::*;
 use norn::abi::status::*;
@@ -223,6 +225,71 @@ fn a_rank_whose_mpi_ends_first_fails_what_others_wait_for_from_it() {
         },
         |_, _| {},
     );
+}
+
+#[test]
+fn threads_inside_mpi_leave_it_for_good_before_mpi_finalize_goes_on() {
+    registered();
+    for way in WAYS {
+        let job = sim::Job::start(config());
+        // The first rank to end fails the worlds of the other too.
+        let (job, all_busy) = (&job, &Barrier::new(2));
+        std::thread::scope(|scope| {
+            for rank in 0..2 {
+                scope.spawn(move || {
+                    finalize_while_two_worlds_are_busy(way, job, rank, all_busy);
+                });
+            }
+        });
+    }
+}
+
+/// A world in each of two runtimes, and a thread for each that sends messages to itself until one fails.
+fn finalize_while_two_worlds_are_busy(way: Way, job: &sim::Job, rank: usize, all_busy: &Barrier) {
+    job.initialise_here(rank);
+    let worlds = [(); 2].map(|()| {
+        let rt = open(way);
+        let mut world = null_mut();
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world) });
+        Rank {
+            rt,
+            world,
+            rank: rank as i32,
+            size: 2,
+        }
+    });
+    let rounds = [const { AtomicUsize::new(0) }; 2];
+    std::thread::scope(|scope| {
+        for (here, rounds) in worlds.iter().zip(&rounds) {
+            scope.spawn(move || {
+                // Lives on: the rank's MPI may write it until its end.
+                let memory = vec![0u8; 128].leak();
+                let (given, got) = memory.split_at_mut(64);
+                loop {
+                    let _ = here.send(&slice(given), here.rank, 0, &[]);
+                    let received = here.recv(&room(got), here.rank, 0, &[]);
+                    let ended = here.wait(received);
+                    if ended != NORN_OK {
+                        assert_eq!(ended, NORN_E_PROPAGATED);
+                        break;
+                    }
+                    rounds.fetch_add(1, SeqCst);
+                }
+            });
+        }
+        while rounds.iter().any(|rounds| rounds.load(SeqCst) < 10) {
+            std::thread::yield_now();
+        }
+        all_busy.wait();
+        // sim ends the process at a call of any other thread while this one is in it, and at any call afterwards.
+        job.finalize(rank);
+    });
+    for here in &worlds {
+        // SAFETY: nothing uses the handle any more.
+        let closed = unsafe { norn_close_with(here.rt, NORN_DRAIN, 20_000_000_000) };
+        assert_ne!(closed, NORN_E_TIMEOUT, "{}", last_error());
+    }
 }
 
 #[test]

@@ -162,6 +162,9 @@ pub fn open(way: Way) -> *mut norn_runtime {
     rt
 }
 
+// SAFETY: both handles are numbers, which any thread may use.
+unsafe impl Sync for Rank {}
+
 /// Memory that norn only reads. What it writes must be a `Room`: the compiler may take what it lent out as shared for
 /// unchanged.
 pub fn slice<T>(memory: &[T]) -> norn_slice {

@@ -343,6 +343,7 @@ impl World {
         // The engine is locked for moments only: the other ranks may need its messages before they come here.
         let slot = {
             let mut engine = self.engine.lock();
+            self.check_mpi()?;
             let control = engine.control;
             engine
                 .requests
@@ -350,23 +351,25 @@ impl World {
                 .map_err(|failed| self.calls.error(failed))?
         };
         let mut done = Vec::new();
-        while done.is_empty() {
-            self.engine
-                .lock()
-                .requests
-                .test(&[slot], &mut done)
-                .map_err(|failed| self.calls.error(failed))?;
+        let comm = loop {
+            {
+                let mut engine = self.engine.lock();
+                self.check_mpi()?;
+                let tested = engine.requests.test(&[slot], &mut done);
+                tested.map_err(|failed| self.calls.error(failed))?;
+                match done.first() {
+                    Some(done) if done.outcome == NORN_MPI_DONE => break done.comm,
+                    Some(done) => {
+                        return Err(self.calls.error(Failed {
+                            call: "MPI_Comm_idup",
+                            code: done.error,
+                        }));
+                    }
+                    None => {}
+                }
+            }
             runtime.progress_once();
             std::thread::yield_now();
-        }
-        let comm = match done[0].outcome {
-            NORN_MPI_DONE => done[0].comm,
-            _ => {
-                return Err(self.calls.error(Failed {
-                    call: "MPI_Comm_idup",
-                    code: done[0].error,
-                }));
-            }
         };
         let mut engine = self.engine.lock();
         engine.lanes.push(Lane::new(comm));
