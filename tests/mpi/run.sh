@@ -344,7 +344,10 @@ while read -r name family; do
         esac
     fi
     for when in idle pending busy; do
-        check "$name: MPI_Finalize too early, $when" mpirun "$name" 2 "./finalized_$name" $when
+        # MPICH's locks are gone before norn is told; without locks, as below MPI_THREAD_MULTIPLE, none is left taken.
+        level=3
+        case $when-$family in idle-* | *-openmpi) ;; *) level=2 ;; esac
+        check "$name: MPI_Finalize too early, $when" mpirun "$name" 2 "./finalized_$name" $when $level
     done
 done <list
 
