@@ -18,7 +18,7 @@
 //! moment leaves a lock taken, and MPI_Finalize ends the program when it finds it so.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::control::{Control, Record};
 use super::engine::{Engine, Finished};
@@ -29,10 +29,6 @@ use crate::abi::status::{NORN_E_MPI, NORN_E_STATE};
 use crate::error::{Error, Result};
 use crate::run::home;
 use crate::run::runtime::Runtime;
-
-/// How long collectives that cannot end, because a rank entered them and another did not (NORN_UNGUARDED), are looked at
-/// when all ranks have said Bye.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// Between two passes that have brought nothing.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -69,9 +65,6 @@ struct Farewell<'a> {
     /// Held, so that a close on another thread does not free it.
     runtime: home::Kept,
     finished: Finished,
-    /// When all ranks had said Bye.
-    all_left: Option<Instant>,
-    over: bool,
 }
 
 impl World {
@@ -132,8 +125,6 @@ impl World {
             world: self,
             runtime,
             finished,
-            all_left: None,
-            over: false,
         })
     }
 
@@ -177,10 +168,21 @@ impl World {
 
 /// Passes until every rank has said its last word in every world.
 fn see_all_off(farewells: &mut [Farewell<'_>]) {
-    while farewells.iter().any(|farewell| !farewell.over) {
-        let mut went_on = false;
-        for farewell in farewells.iter_mut().filter(|farewell| !farewell.over) {
-            went_on |= farewell.pass();
+    loop {
+        let (mut over, mut went_on) = (true, false);
+        for Farewell {
+            world,
+            runtime,
+            finished,
+        } in &mut *farewells
+        {
+            if !world.settled.load(Ordering::SeqCst) {
+                over = false;
+                went_on |= world.run_engine(runtime, true, finished);
+            }
+        }
+        if over {
+            return;
         }
         if !went_on {
             std::thread::sleep(PAUSE);
@@ -189,18 +191,6 @@ fn see_all_off(farewells: &mut [Farewell<'_>]) {
 }
 
 impl Farewell<'_> {
-    /// Returns whether anything has gone on.
-    fn pass(&mut self) -> bool {
-        let world = self.world;
-        let went_on = world.run_engine(&self.runtime, true, &mut self.finished);
-        self.over = world.settled.load(Ordering::SeqCst);
-        if !self.over && world.engine.lock().all_have_left() {
-            let since = *self.all_left.get_or_insert_with(Instant::now);
-            self.over = since.elapsed() > GRACE;
-        }
-        went_on
-    }
-
     /// Gives back what MPI holds. What is left is ended by the next pass of any thread.
     fn end(mut self) {
         let world = self.world;
@@ -212,13 +202,5 @@ impl Farewell<'_> {
         world.busy.store(1, Ordering::SeqCst);
         drop(engine);
         self.runtime.offer_duty();
-    }
-}
-
-impl Engine {
-    fn all_have_left(&self) -> bool {
-        self.peers
-            .iter()
-            .all(|peer| peer.lost || peer.bye.is_some())
     }
 }

@@ -18,8 +18,11 @@
 //! | `rest` | all ranks close, and each waits for another |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
-//! | `collective`, `agreement` | collectives in MPI; which of them all ranks enter |
+//! | `lane`, `collective` | where collectives run, and what becomes of one that some rank never enters |
+//! | `agreement`, `alike` | which collectives all ranks enter, and whether they mean the same |
 
+mod agreement;
+mod alike;
 pub(crate) mod attach;
 mod balance;
 mod calls;
@@ -33,6 +36,7 @@ mod exchange;
 mod finalize;
 mod flights;
 mod kept;
+mod lane;
 mod launcher;
 mod lines;
 pub(crate) mod load;
