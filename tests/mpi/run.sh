@@ -285,7 +285,8 @@ while read -r name family; do
     check "$name: its plug-in leaves MPI to profilers" calls_no_pmpi "$name" "$family"
     for standard in c99 c11; do check "$name: norn_mpi.h $standard" header_compiles "$name" $standard c; done
     check "$name: norn_mpi.h c++11" header_compiles "$name" c++11 c++
-    check "$name: conformance compiles" compile "$name" "$family" "conformance_$name" "$here/conformance.c"
+    check "$name: conformance compiles" compile "$name" "$family" "conformance_$name" \
+        "$here"/conformance/*.c
     [ -x "conformance_$name" ] || continue
     # Four ranks on two cores take their time, half a minute under MPICH.
     ranks_to_run="1 2"

@@ -309,6 +309,13 @@ unsafe extern "C" fn op_builtin(number: i32, handle: *mut i32) -> i32 {
     }
 }
 
+unsafe extern "C" fn op_check(op: i32, datatype: i32) -> i32 {
+    match types::is_op(op) && types::info(&state().types, datatype).is_some() {
+        true => NORN_MPI_OK,
+        false => NORN_MPI_INVALID,
+    }
+}
+
 unsafe extern "C" fn requests_open(set: *mut *mut norn_mpi_requests) -> i32 {
     let state = &mut *state();
     let free = state.sets.iter().position(Option::is_none);
@@ -557,6 +564,7 @@ static TABLE: Shared = Shared(norn_mpi_table {
     alloc,
     free,
     at_finalize,
+    op_check,
 });
 
 /// The table.

@@ -56,11 +56,17 @@ pub(crate) fn attach(
         _ => return Err(Error::new(NORN_E_STATE, "MPI has been finalised")),
     }
     let error = |failed: Failed| calls.error(failed);
-    let info = calls.comm_info(comm).map_err(error)?;
+    let info = calls.comm_info(comm).map_err(|failed| match failed.code {
+        NORN_MPI_INVALID => Error::new(
+            NORN_E_INVALID,
+            "comm is no communicator: MPI_COMM_NULL, or one that was freed",
+        ),
+        _ => calls.error(failed),
+    })?;
     if info.inter != 0 {
         return Err(Error::new(
             NORN_E_INVALID,
-            "the communicator is an intercommunicator",
+            "comm is an intercommunicator: norn works on groups of one kind of ranks",
         ));
     }
     let (level, is_main) = calls.thread(comm).map_err(error)?;

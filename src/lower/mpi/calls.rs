@@ -141,7 +141,7 @@ impl Calls {
     pub(crate) fn type_info(&self, comm: i32, handle: i32) -> Result<norn_mpi_type_info> {
         let mut info = norn_mpi_type_info::default();
         // SAFETY: see above.
-        check("MPI_Type_size", unsafe {
+        check("MPI_Pack", unsafe {
             (self.table.type_info)(comm, handle, &mut info)
         })?;
         Ok(info)
@@ -182,6 +182,14 @@ impl Calls {
             (self.table.op_builtin)(number as i32, &mut handle)
         })?;
         Ok(handle)
+    }
+
+    /// See the table.
+    pub(crate) fn op_check(&self, op: i32, datatype: i32) -> Result<()> {
+        // SAFETY: see above.
+        check("MPI_Reduce_local", unsafe {
+            (self.table.op_check)(op, datatype)
+        })
     }
 
     pub(crate) fn count_limit(&self) -> i64 {

@@ -229,11 +229,14 @@ impl World {
         self.check_mpi()?;
         self.calls
             .type_info(self.control_hint(), handle)
-            .map_err(|failed| {
-                invalid(format!(
-                    "{name}: not a committed MPI type: {}",
+            .map_err(|failed| match failed.code {
+                NORN_MPI_INVALID => invalid(format!(
+                    "{name}.type is no datatype of MPI's: MPI_DATATYPE_NULL, or one that was freed"
+                )),
+                _ => invalid(format!(
+                    "MPI does not take {name}.type, which must be committed: {}",
                     self.calls.describe(failed)
-                ))
+                )),
             })
     }
 }

@@ -1,6 +1,6 @@
 //! The MPI plug-in of norn in Rust: answers the table of `src/lower/mpi/table.rs`
 //! out of the MPI that mpi-sys finds, as `plugin.c` does in C. Both pass the same
-//! tests (tests/mpi/conformance.c).
+//! tests (tests/mpi/conformance).
 //!
 //! The functions of the table are called by norn with pointers that are right,
 //! as the table's documentation says; they are C functions, not Rust's.
@@ -419,6 +419,7 @@ static TABLE: norn_mpi_table = norn_mpi_table {
     alloc,
     free,
     at_finalize,
+    op_check: types::op_check,
 };
 
 /// What norn asks a plug-in for.

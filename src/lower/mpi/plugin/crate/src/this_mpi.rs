@@ -23,6 +23,8 @@ unsafe extern "C" {
     pub safe fn norn_mpi_is_comm(comm: MPI_Comm) -> c_int;
     pub safe fn norn_mpi_is_type(datatype: MPI_Datatype) -> c_int;
     pub safe fn norn_mpi_is_op(op: MPI_Op) -> c_int;
+    pub safe fn norn_mpi_is_real(datatype: MPI_Datatype) -> c_int;
+    pub safe fn norn_mpi_is_logical(op: MPI_Op) -> c_int;
 }
 
 pub type Big = MPI_Count;

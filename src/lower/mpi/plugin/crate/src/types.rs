@@ -8,7 +8,9 @@ use crate::codes::{Code, check};
 use crate::datatype::*;
 use crate::quiet::Quiet;
 use crate::table::*;
-use crate::this_mpi::{comm_of, norn_mpi_byte, norn_mpi_is_type, type_of};
+use crate::this_mpi::{
+    comm_of, norn_mpi_byte, norn_mpi_is_logical, norn_mpi_is_real, norn_mpi_is_type, op_of, type_of,
+};
 
 pub unsafe extern "C" fn type_builtin(number: i32, handle: *mut i32) -> i32 {
     // SAFETY: constants that were filled in when the plug-in was loaded, which is after MPI.
@@ -65,14 +67,23 @@ pub unsafe extern "C" fn type_info(comm: i32, handle: i32, info: *mut norn_mpi_t
     };
     let read = || -> Result<norn_mpi_type_info, Code> {
         let mut found = norn_mpi_type_info::default();
-        let (mut lb, mut none): (MPI_Count, c_int) = (0, 0);
+        let (mut lb, mut position): (MPI_Count, c_int) = (0, 0);
+        let (from, mut to) = (0_u8, 0_u8);
         // SAFETY: MPI is active and `comm` a communicator that returns errors as codes, as the table says; `datatype`
-        // is no null handle, and MPI_Pack_size is the first to see it, so the others get a type. The outputs are
-        // writable.
+        // is no null handle, and MPI_Pack is the first to see it, so the others get a type. It reads and writes nothing
+        // of either byte for no elements. The outputs are writable.
         unsafe {
-            // Of the calls about a type this one has a communicator, whose handler gets the error of a bad handle.
-            check(MPI_Pack_size(0, datatype, comm, &mut none))
-                .map_err(|_| Code(NORN_MPI_INVALID))?;
+            // No call tells whether a type is committed; this one refuses what is not, even for no elements. It has a
+            // communicator, too, whose handler then gets the error.
+            check(MPI_Pack(
+                (&raw const from).cast(),
+                0,
+                datatype,
+                (&raw mut to).cast(),
+                1,
+                &mut position,
+                comm,
+            ))?;
             check(MPI_Type_size_x(datatype, &mut found.size))?;
             check(MPI_Type_get_extent_x(datatype, &mut lb, &mut found.extent))?;
             check(MPI_Type_get_true_extent_x(
@@ -89,6 +100,27 @@ pub unsafe extern "C" fn type_info(comm: i32, handle: i32, info: *mut norn_mpi_t
         Err(code) => return code.0,
     }
     NORN_MPI_OK
+}
+
+pub unsafe extern "C" fn op_check(op: i32, datatype: i32) -> i32 {
+    let (Some(op), Some(datatype)) = (op_of(op), type_of(datatype)) else {
+        return NORN_MPI_INVALID;
+    };
+    if norn_mpi_is_logical(op) != 0 && norn_mpi_is_real(datatype) != 0 {
+        return MPI_ERR_OP as i32;
+    }
+    let _quiet = Quiet::new();
+    let (from, mut to) = (0_u8, 0_u8);
+    // SAFETY: MPI is active, and reads and writes nothing of either byte for no elements. It looks at both handles first.
+    unsafe {
+        MPI_Reduce_local(
+            (&raw const from).cast(),
+            (&raw mut to).cast(),
+            0,
+            datatype,
+            op,
+        )
+    }
 }
 
 /// A type of this plug-in's own, freed when dropped.
