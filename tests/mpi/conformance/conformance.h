@@ -44,6 +44,7 @@ int32_t op_of(norn_op number);
 /* Handles of MPI's as the table has them. */
 int32_t integer_of(MPI_Comm of);
 int32_t integer_of_type(MPI_Datatype of);
+int32_t integer_of_op(MPI_Op of);
 MPI_Comm comm_of(int32_t integer);
 
 /* The neighbours in the ring of all ranks. */

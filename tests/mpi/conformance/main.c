@@ -91,6 +91,14 @@ int32_t integer_of_type(MPI_Datatype of) {
 #endif
 }
 
+int32_t integer_of_op(MPI_Op of) {
+#ifdef CONFORMANCE_TOINT
+    return MPI_Op_toint(of);
+#else
+    return (int32_t)MPI_Op_c2f(of);
+#endif
+}
+
 int next(void) { return (rank + 1) % size; }
 int previous(void) { return (rank + size - 1) % size; }
 

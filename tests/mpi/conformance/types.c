@@ -40,6 +40,69 @@ static void bad_types_are_refused(void) {
     MUST(mpi->isend(set, &byte, -1, type_of(NORN_BYTE), rank, 0, comm, 0, &slot) == NORN_MPI_INVALID, "count -1");
 }
 
+static void a_type_that_is_not_committed_is_told_with_mpis_text(void) {
+    norn_mpi_type_info info = {-5, -5, -5, -5};
+    MPI_Datatype types[2];
+    MPI_Type_contiguous(3, MPI_DOUBLE, &types[0]);
+    MPI_Type_vector(2, 1, 3, MPI_DOUBLE, &types[1]);
+    for (int i = 0; i < 2; i++) {
+        int32_t code = mpi->type_info(comm, integer_of_type(types[i]), &info);
+        MUST(code > 0 && info.size == -5, "type %d gives %d", i, (int)code);
+        MUST(strcasestr(text_of(code), "type") != NULL, "text \"%s\"", text_of(code));
+        MPI_Type_commit(&types[i]);
+        OK(mpi->type_info(comm, integer_of_type(types[i]), &info));
+        MUST(info.size == (i == 0 ? 24 : 16), "size %lld", (long long)info.size);
+        info.size = -5;
+        MPI_Type_free(&types[i]);
+    }
+}
+
+static int op_calls;
+static void an_operation(void *in, void *out, int *count, MPI_Datatype *type) {
+    (void)in, (void)out, (void)count, (void)type;
+    op_calls++;
+}
+
+static void operations_go_with_some_types(void) {
+    const int32_t pair = integer_of_type(MPI_DOUBLE_INT), maxloc = integer_of_op(MPI_MAXLOC);
+    const struct {
+        int32_t op, type;
+        int good;
+    } cases[] = {
+        {op_of(NORN_SUM), type_of(NORN_F64), 1},  {op_of(NORN_BXOR), type_of(NORN_BYTE), 1},
+        {op_of(NORN_PROD), type_of(NORN_C128), 1}, {op_of(NORN_LAND), type_of(NORN_I32), 1},
+        {maxloc, pair, 1},                         {maxloc, type_of(NORN_F64), 0},
+        {op_of(NORN_SUM), pair, 0},                {op_of(NORN_BAND), type_of(NORN_F64), 0},
+        {op_of(NORN_LAND), type_of(NORN_F32), 0},  {op_of(NORN_LXOR), type_of(NORN_F64), 0},
+        {op_of(NORN_MAX), type_of(NORN_C64), 0},   {integer_of_op(MPI_REPLACE), type_of(NORN_F64), 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int32_t code = mpi->op_check(cases[i].op, cases[i].type);
+        MUST(cases[i].good ? code == 0 : code > 0, "case %d gives %d, %s", (int)i, (int)code, text_of(code));
+        if (code != 0) MUST(strcasestr(text_of(code), "op") != NULL, "text \"%s\"", text_of(code));
+    }
+    MUST(mpi->op_check(integer_of_op(MPI_OP_NULL), type_of(NORN_F64)) == NORN_MPI_INVALID, "MPI_OP_NULL");
+    MUST(mpi->op_check(op_of(NORN_SUM), integer_of_type(MPI_DATATYPE_NULL)) == NORN_MPI_INVALID, "MPI_DATATYPE_NULL");
+    MUST(mpi->op_check(12345, type_of(NORN_F64)) != 0, "12345");
+}
+
+static void operations_of_the_application_take_any_committed_type(void) {
+    MPI_Datatype type;
+    MPI_Type_contiguous(3, MPI_DOUBLE, &type);
+    for (int commutes = 0; commutes < 2; commutes++) {
+        MPI_Op op;
+        MPI_Op_create(an_operation, commutes, &op);
+        int32_t before = mpi->op_check(integer_of_op(op), integer_of_type(type));
+        int32_t plain = mpi->op_check(integer_of_op(op), type_of(NORN_F64));
+        MPI_Type_commit(&type);
+        int32_t after = mpi->op_check(integer_of_op(op), integer_of_type(type));
+        MPI_Op_free(&op);
+        MUST(before > 0 || commutes, "not committed: %d", (int)before);
+        MUST(plain == 0 && after == 0 && op_calls == 0, "%d, %d, %d calls", (int)plain, (int)after, op_calls);
+    }
+    MPI_Type_free(&type);
+}
+
 /* Sends `type` once out of `from` and receives it packed as doubles. */
 static void sends_packed(int32_t type, const double *from, double *to, int64_t count) {
     int32_t slots[2];
@@ -112,6 +175,9 @@ static void huge_types_can_be_described(void) {
 const struct check type_checks[] = {
     CHECK(predefined_types_have_their_sizes, ALWAYS),
     CHECK(bad_types_are_refused, ALWAYS),
+    CHECK(a_type_that_is_not_committed_is_told_with_mpis_text, ALWAYS),
+    CHECK(operations_go_with_some_types, ALWAYS),
+    CHECK(operations_of_the_application_take_any_committed_type, ALWAYS),
     CHECK(blocks_and_planes_take_the_right_elements, ALWAYS),
     CHECK(blocks_of_a_type_of_the_application, ALWAYS),
     CHECK(huge_types_can_be_described, ALWAYS),
