@@ -39,7 +39,9 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI
 int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
     WATCHED(PMPI_Iprobe(from, tag, comm, flag, status));
 }
-int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler) { WATCHED(PMPI_Comm_get_errhandler(comm, handler)); }
+int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler) {
+    WATCHED(PMPI_Comm_get_errhandler(comm, handler));
+}
 int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) { WATCHED(PMPI_Comm_set_errhandler(comm, handler)); }
 
 static void sleep_ms(int ms) {

@@ -170,6 +170,8 @@ edging() { # MPI FAMILY: the programs
     compile "$1" "$2" "edges_$1" "$here/edges.c" $norn
     # shellcheck disable=SC2086
     compile "$1" "$2" "finalized_$1" "$here/finalized.c" $norn
+    # shellcheck disable=SC2086 # a list of flags
+    compile "$1" "$2" "bad_handles_$1" "$here/bad_handles.c" $norn
     # shellcheck disable=SC2086
     compile "$1" "$2" "unguarded_$1" "$here/unguarded.c" $norn
 }
@@ -348,6 +350,9 @@ while read -r name family; do
     fi
     for why in fails leaves; do
         check "$name: a collective without an agreement, one rank $why" mpirun "$name" 3 "./unguarded_$name" $why
+    done
+    for ranks in 1 3; do
+        check "$name: bad handles are refused, ranks: $ranks" mpirun "$name" $ranks "./bad_handles_$name"
     done
     for when in idle pending busy; do
         # MPICH's locks are gone before norn is told; without locks, as below MPI_THREAD_MULTIPLE, none is left taken.

@@ -124,7 +124,8 @@ static void run(const char *name, void (*test)(void)) {
 
 static void run_all(const struct check *checks, int with_large) {
     for (; checks->name != NULL; checks++) {
-        if (checks->when == ALWAYS || with_large || (checks->when == ALONE && size == 1)) run(checks->name, checks->run);
+        int wanted = checks->when == ALWAYS || (checks->when == ALONE && size == 1) || with_large;
+        if (wanted) run(checks->name, checks->run);
     }
 }
 
