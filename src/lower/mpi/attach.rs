@@ -44,7 +44,7 @@ pub(crate) fn attach(
     config: &norn_world_config,
 ) -> Result<*mut norn_world> {
     runtime.refuse_in_body("attaching a world")?;
-    let calls = Calls::new(load::find()?);
+    let mut calls = Calls::new(load::find()?);
     match calls.state() {
         NORN_MPI_ACTIVE => {}
         NORN_MPI_BEFORE_INIT => {
@@ -55,7 +55,6 @@ pub(crate) fn attach(
         }
         _ => return Err(Error::new(NORN_E_STATE, "MPI has been finalised")),
     }
-    let error = |failed: Failed| calls.error(failed);
     let info = calls.comm_info(comm).map_err(|failed| match failed.code {
         NORN_MPI_INVALID => Error::new(
             NORN_E_INVALID,
@@ -69,7 +68,9 @@ pub(crate) fn attach(
             "comm is an intercommunicator: norn works on groups of one kind of ranks",
         ));
     }
-    let (level, is_main) = calls.thread(comm).map_err(error)?;
+    let (level, is_main) = calls.thread(comm).map_err(|failed| calls.error(failed))?;
+    calls.set_level(level);
+    let error = |failed: Failed| calls.error(failed);
     let alone = level < NORN_MPI_THREAD_SERIALIZED;
     if alone && !is_main {
         return Err(Error::new(
