@@ -24,6 +24,11 @@ use super::engine::{Engine, Finished, Flight, How};
 use super::exchange::Exchange;
 use super::world::World;
 use crate::abi::status::NORN_E_CLOSED;
+use parking_lot::Mutex;
+
+/// Words of agreements that were given up: MPI may write them until it ends.
+#[allow(clippy::vec_box)] // they must stay where they are
+static GIVEN_UP: Mutex<Vec<Box<[Facts; 2]>>> = Mutex::new(Vec::new());
 
 /// See the module's text.
 pub(crate) struct Lane {
@@ -267,7 +272,7 @@ impl Engine {
             Some(Flight::Guard(lane)) => {
                 let room = &mut self.lanes[lane as usize];
                 room.agreeing = false;
-                Box::leak(core::mem::take(&mut room.said));
+                GIVEN_UP.lock().push(core::mem::take(&mut room.said));
                 if let Some(exchange) = room.current.take() {
                     let how = match exchange.cause() {
                         0 => How::Remote(record.clone()),
