@@ -11,9 +11,10 @@ use crate::sync::atomic::Ordering;
 
 use super::datum::DataTable;
 use super::graph::Graph;
+use super::joiner::{Joiner, Room};
 use super::lane::Lane;
 use super::node::{BODY_SHARE, DATA_UNIT, GUARD, INLINE_SLOTS, LinkId, Node, Successors, meta};
-use super::timeline::{Joiner, Room, Run, Timeline};
+use super::timeline::{Run, Timeline};
 use super::token::Token;
 use crate::abi::types::*;
 
