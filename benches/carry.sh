@@ -14,9 +14,10 @@ mkdir -p "$2/bin" "$2/lib"
 folder=$(realpath "$2")
 
 cp "$built"/bin/* "$folder/bin/"
+rm -f "$folder"/bin/mpi_* # they need a launcher, and the MPI that is there
 strip "$folder"/bin/*
 # All but the C library itself, which must be the one that the other machine's kernel and loader go with.
-ldd "$built"/bin/* | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
+ldd "$folder"/bin/* | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
     grep -v -E '/(libc|libm|libdl|librt|libpthread|libutil)\.so\.' |
     while read -r library; do cp -L "$library" "$folder/lib/$(basename "$library")"; done
 strip --strip-unneeded "$folder"/lib/* 2>/dev/null || true
