@@ -150,7 +150,7 @@ impl Engine {
         self.sinks = true;
         for rank in 0..world.size {
             // To itself too, behind what it has told itself.
-            let messages = self.peer(rank).sent;
+            let messages = self.peers[rank].sent;
             self.tell(rank, &Control::Bye { messages });
         }
     }
@@ -167,14 +167,11 @@ impl Engine {
             && !self.has_suspects()
             && !self.asks()
             && !self.has_agreements()
-            && self
-                .peers
-                .iter()
-                .all(|peer| peer.lost || peer.bye.is_some_and(|messages| peer.received >= messages))
+            && !self.peers.has_awaited()
     }
 
     fn is_done(&self) -> bool {
-        self.in_flight() == 0 && self.peers.iter().all(|peer| peer.lost || peer.fin)
+        self.in_flight() == 0 && !self.peers.has_unfinished()
     }
 
     /// What an end waits for, in words.
@@ -183,7 +180,6 @@ impl Engine {
         let waiting: Vec<String> = self
             .peers
             .iter()
-            .enumerate()
             .filter(|(_, peer)| !peer.lost && !peer.fin)
             .map(|(rank, peer)| match peer.bye {
                 None => format!("rank {rank} has not detached or closed"),

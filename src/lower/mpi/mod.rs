@@ -11,6 +11,7 @@
 //! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
+//! | `peers` | what is known of the other ranks |
 //! | `control`, `told` | what ranks tell each other beside the data, and how |
 //! | `kept` | what a rank that leaves has sent and nobody has received yet |
 //! | `quit` | a rank closes and cancels while others wait for it |
@@ -42,6 +43,7 @@ mod lines;
 pub(crate) mod load;
 mod loaded;
 mod pass;
+mod peers;
 mod post;
 mod quit;
 mod rest;
