@@ -73,6 +73,19 @@ pub(crate) enum Flight {
     Collective(Arc<Exchange>),
 }
 
+impl Flight {
+    /// Whether it is the receive of a message that some rank sends for the graph.
+    pub(crate) fn is_receive(&self) -> bool {
+        match self {
+            Self::Message { exchange, .. } => {
+                exchange.message().is_some_and(|message| !message.send)
+            }
+            Self::Owed { receive, .. } => *receive,
+            _ => false,
+        }
+    }
+}
+
 /// Why a receive was cancelled. Kept from that moment on: what is known of the other rank when it ends may be more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cancelled {
@@ -140,6 +153,8 @@ pub(crate) struct Engine {
     pub(crate) flights: Vec<Option<Flight>>,
     pub(crate) order: Vec<i32>,
     pub(crate) position: Vec<u32>,
+    /// Flights that are receives of messages.
+    pub(crate) receives: usize,
     /// Where the window begins.
     pub(crate) cursor: usize,
     pub(crate) control_slot: i32,
@@ -186,6 +201,7 @@ impl Engine {
             flights: Vec::new(),
             order: Vec::new(),
             position: Vec::new(),
+            receives: 0,
             cursor: 0,
             control_slot: -1,
             control_buffer: Box::new([0; LARGEST]),

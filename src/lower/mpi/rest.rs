@@ -107,9 +107,8 @@ impl Engine {
     pub(crate) fn asks(&self) -> bool {
         let asked = self.resting.asked.as_ref();
         asked.is_some_and(|asked| {
-            let silent = |(rank, peer): (i32, &Peer)| {
-                !peer.lost && !asked.answers.contains_key(&rank)
-            };
+            let silent =
+                |(rank, peer): (i32, &Peer)| !peer.lost && !asked.answers.contains_key(&rank);
             let fewest = self.peers.size() as usize - self.peers.lost();
             asked.answers.len() < fewest || self.peers.iter().any(silent)
         })
