@@ -7,11 +7,11 @@ use core::ffi::c_void;
 use super::calls::Failed;
 use super::engine::{Engine, Finished, Flight, How};
 use super::exchange::{Exchange, What, stage};
+use super::layout::Layout;
 use super::table::*;
 use super::world::World;
 use crate::abi::datatype::{NORN_OF_MPI, norn_op, norn_type};
 use crate::abi::status::NORN_E_MPI;
-use crate::lower::slice::Layout;
 
 /// Memory of a collective on this rank.
 #[derive(Clone, Copy)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::calls::{Elements, Failed};
 use super::engine::Engine;
 use super::exchange::{Exchange, Message, Staging, What};
+use super::layout::{Layout, Side};
 use super::stage::Envelope;
 use super::table::*;
 use super::world::{Note, World};
@@ -13,9 +14,9 @@ use crate::abi::slice::norn_slice;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_THREAD, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
-use crate::lower::slice::{Element, Layout, Side};
 use crate::order::memory::Memory;
 use crate::run::runtime::Runtime;
+use crate::run::slice::Element;
 
 /// What a caller says about the operation beside what it is.
 pub(crate) struct Manner<'a> {
@@ -160,7 +161,8 @@ impl World {
         side: Side,
     ) -> Result<Layout> {
         let element = self.element_of(slice, name)?;
-        let mut layout = Layout::of(runtime.graph(), slice, name, element, side)?;
+        let resolved = runtime.resolve_slice(slice, name, element)?;
+        let mut layout = Layout::of(&resolved, name, side)?;
         if slice.data.id == 0
             && layout.bytes != 0
             && layout.place.kind != NORN_PLACE_DEVICE
@@ -193,18 +195,13 @@ impl World {
 
     fn element_of(&self, slice: &norn_slice, name: &str) -> Result<Element> {
         let datatype = slice.r#type;
-        if let Some(element) = Element::builtin(datatype) {
+        if let Some(element) = Element::of(datatype) {
             return Ok(element);
         }
         if datatype & !0xffff_ffff != NORN_OF_MPI {
             return Err(invalid(format!("{name}: type {datatype} is none")));
         }
-        let info = self.ask_about_type(datatype as i32)?.map_err(|failed| {
-            invalid(format!(
-                "{name}: not a committed MPI type: {}",
-                self.calls.describe(failed)
-            ))
-        })?;
+        let info = self.ask_about_type(datatype as i32, name)?;
         let inside = info.true_lb >= 0 && info.true_lb + info.true_extent <= info.extent;
         if info.extent < 0 || info.size < 0 || (slice.data.id != 0 && !inside) {
             return Err(Error::new(
@@ -219,22 +216,28 @@ impl World {
     }
 
     /// Asks MPI about a type, where the calling thread may.
-    fn ask_about_type(
-        &self,
-        handle: i32,
-    ) -> Result<core::result::Result<norn_mpi_type_info, Failed>> {
+    fn ask_about_type(&self, handle: i32, name: &str) -> Result<norn_mpi_type_info> {
         if !self.may_call() {
             return Err(Error::new(
                 NORN_E_THREAD,
                 "below MPI_THREAD_SERIALIZED only the thread that initialised MPI may use types of MPI",
             ));
         }
-        if self.is_inside() {
-            let control = self.control_hint();
-            return Ok(self.calls.type_info(control, handle));
-        }
-        let engine = self.engine.lock();
-        Ok(self.calls.type_info(engine.control, handle))
+        // Until MPI has said all, its text too. In the middle of a pass it is held already.
+        let _engine = (!self.is_inside()).then(|| self.engine.lock());
+        self.check_open()?;
+        self.check_mpi()?;
+        self.calls
+            .type_info(self.control_hint(), handle)
+            .map_err(|failed| match failed.code {
+                NORN_MPI_INVALID => invalid(format!(
+                    "{name}.type is no datatype of MPI's: MPI_DATATYPE_NULL, or one that was freed"
+                )),
+                _ => invalid(format!(
+                    "MPI does not take {name}.type, which must be committed: {}",
+                    self.calls.describe(failed)
+                )),
+            })
     }
 }
 

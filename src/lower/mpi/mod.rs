@@ -8,6 +8,7 @@
 //! | `attach`, `ending`, `worlds` | a world's first and last steps; handles |
 //! | `world`, `pass` | who may do what; the lowering: when a pass is wanted, and what it does |
 //! | `declare`, `declare_collective`, `exchange` | from a call to an operation of the graph |
+//! | `layout` | how MPI takes described memory |
 //! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
@@ -39,6 +40,7 @@ mod flights;
 mod kept;
 mod lane;
 mod launcher;
+mod layout;
 mod lines;
 pub(crate) mod load;
 mod loaded;
