@@ -69,12 +69,7 @@ impl World {
             }
             none
         };
-        wait(&none_live, &|| {
-            format!(
-                "{} messages or collectives of this rank have not ended",
-                self.live()
-            )
-        })?;
+        wait(&none_live, &|| self.under_way().unwrap_or_default())?;
         {
             let mut engine = self.engine.lock();
             if self.has_mpi() {
@@ -89,6 +84,26 @@ impl World {
         worlds::leave(self);
         runtime.remove_lowering(self);
         Ok(())
+    }
+
+    /// What MPI still has to end, in words.
+    pub(crate) fn under_way(&self) -> Option<String> {
+        const SHOWN: usize = 4;
+        let live = self.live();
+        if live == 0 {
+            return None;
+        }
+        let posted = self.engine.lock().posted(SHOWN);
+        let more = live.saturating_sub(posted.len());
+        let mut words = posted;
+        if more > 0 {
+            words.push(format!("{more} more"));
+        }
+        Some(format!(
+            "rank {}: {live} messages or collectives have not ended: {}",
+            self.rank,
+            words.join("; ")
+        ))
     }
 
     /// Frees what MPI holds for the world.
@@ -175,7 +190,7 @@ impl Engine {
     }
 
     /// What an end waits for, in words.
-    fn missing(&self, world: &World) -> String {
+    pub(crate) fn missing(&self, world: &World) -> String {
         const SHOWN: usize = 8;
         let waiting: Vec<String> = self
             .peers

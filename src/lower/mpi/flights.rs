@@ -95,6 +95,18 @@ impl Engine {
         self.cursor = if until == old { 0 } else { until };
     }
 
+    /// Some of what is posted for the graph, in words.
+    pub(crate) fn posted(&self, most: usize) -> Vec<String> {
+        let flights = self.order.iter().map(|slot| &self.flights[*slot as usize]);
+        let titles = flights.filter_map(|flight| match flight {
+            Some(Flight::Message { exchange, .. } | Flight::Collective(exchange)) => {
+                Some(exchange.title())
+            }
+            _ => None,
+        });
+        titles.take(most).collect()
+    }
+
     /// Forgets all requests, and gives the exchanges they were for.
     pub(crate) fn abandon_flights(&mut self) -> Vec<Arc<Exchange>> {
         self.order.clear();

@@ -261,7 +261,17 @@ impl Lowering for World {
         self.only.clone().filter(|_| wanted)
     }
 
+    fn left(&self) -> Option<String> {
+        self.under_way()
+    }
+
     fn trouble(&self) -> Option<String> {
+        if self.life.load(Ordering::SeqCst) == life::ENDING && !self.settled.load(Ordering::SeqCst)
+        {
+            // A pass that is under way may be what waits for this report's reader.
+            let engine = self.engine.try_lock()?;
+            return engine.said_bye.then(|| engine.missing(self));
+        }
         self.only.as_ref()?;
         let wanted = self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0;
         let last = Duration::from_nanos(self.last_pass.load(Ordering::Relaxed));
