@@ -60,7 +60,10 @@ int main(int argc, char **argv) {
     }
     norn_status closed = norn_close(rt);
     CHECK(rank != DOWN || closed == NORN_OK || closed == NORN_E_TASK_FAILED);
-    MPI_Finalize();
     printf("rank %d has seen it\n", rank);
+    fflush(stdout);
+    // A launcher may end the others as soon as one has ended badly.
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
     return 1;
 }
