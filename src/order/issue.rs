@@ -25,9 +25,9 @@
 //!   notes. A consumer that refuses a note keeps its link, or gets one, to the producer's end.
 
 use super::graph::Graph;
+use super::joiner::{Joiner, Room, unit_of};
 use super::lane::Lane;
 use super::node::{INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag, meta};
-use super::timeline::{Joiner, Room, unit_of};
 use super::token::Token;
 use crate::abi::types::NORN_READ;
 use crate::sync::atomic::Ordering;
