@@ -224,7 +224,7 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(5);
         let mut peers = Peers::new(7);
         for _ in 0..2000 {
-            let rank = random.i32(..7);
+            let rank = random.i32(0..7);
             match random.u32(..40) {
                 0 => peers.says_bye(rank, random.u64(..60)),
                 1 => peers.says_fin(rank),
