@@ -1210,6 +1210,8 @@ norn_status norn_open_version(int32_t header_version, const struct norn_config *
 // cancelled); the runtime is closed all the same. A hold of `norn_data_acquire` on which no task waits does
 // not delay it. With `NORN_SHARED`, only the last close closes.
 // After a defect (`NORN_E_INTERNAL`) it waits for running bodies only, returns that status again and keeps norn's memory.
+// With worlds it is collective over the ranks of each, as `norn_world_detach` is, and waits until all of them have come:
+// several runtimes (or worlds) over the same ranks are closed in the same order on every rank.
 // Any thread, not inside a task (`NORN_E_WOULD_DEADLOCK`); blocks.
 // The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
 //
@@ -1223,12 +1225,14 @@ norn_status norn_close(struct norn_runtime *rt);
 // `flags`: `NORN_DRAIN` or `NORN_CANCEL` (what has not started fails as cancelled; RUN_ALWAYS tasks
 // run, but for held ones, which fail with `NORN_E_CLOSED`; bodies that still run may submit RUN_ALWAYS
 // tasks only, others get `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it passes,
-// `NORN_E_TIMEOUT` and the runtime stays open but takes no more submissions from outside; this close does
-// not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
+// `NORN_E_TIMEOUT`, with a text that names what has not ended and which ranks have not come, and the runtime stays open
+// but takes no more submissions from outside; this close does not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
 //
 // # Safety
 // As `norn_close`.
-norn_status norn_close_with(struct norn_runtime *rt, uint32_t flags, int64_t timeout_ns);
+norn_status norn_close_with(struct norn_runtime *rt,
+                            uint32_t flags,
+                            int64_t timeout_ns);
 
 // Waits until everything submitted so far by anyone has completed, children included, and combines
 // open reductions. `timeout_ns`: negative: no limit; 0: never waits, makes one pass as `norn_progress` does and looks. Failures are not reported here.

@@ -96,6 +96,8 @@ pub unsafe extern "C" fn norn_open_version(
 /// cancelled); the runtime is closed all the same. A hold of `norn_data_acquire` on which no task waits does
 /// not delay it. With `NORN_SHARED`, only the last close closes.
 /// After a defect (`NORN_E_INTERNAL`) it waits for running bodies only, returns that status again and keeps norn's memory.
+/// With worlds it is collective over the ranks of each, as `norn_world_detach` is, and waits until all of them have come:
+/// several runtimes (or worlds) over the same ranks are closed in the same order on every rank.
 /// Any thread, not inside a task (`NORN_E_WOULD_DEADLOCK`); blocks.
 /// The handle is invalid afterwards; memory of `norn_data_alloc` is freed.
 ///
@@ -112,8 +114,8 @@ pub unsafe extern "C" fn norn_close(rt: *mut norn_runtime) -> norn_status {
 /// `flags`: `NORN_DRAIN` or `NORN_CANCEL` (what has not started fails as cancelled; RUN_ALWAYS tasks
 /// run, but for held ones, which fail with `NORN_E_CLOSED`; bodies that still run may submit RUN_ALWAYS
 /// tasks only, others get `NORN_E_CLOSED`). `timeout_ns`: negative: no limit; when it passes,
-/// `NORN_E_TIMEOUT` and the runtime stays open but takes no more submissions from outside; this close does
-/// not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
+/// `NORN_E_TIMEOUT`, with a text that names what has not ended and which ranks have not come, and the runtime stays open
+/// but takes no more submissions from outside; this close does not count, and a `NORN_SHARED` open gives this same runtime. Thread rules as `norn_close`.
 ///
 /// # Safety
 /// As `norn_close`.

@@ -67,6 +67,11 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
+    /// What is still under way, in words, for who has waited for its end in vain. May lock, so never inside a pass.
+    fn left(&self) -> Option<String> {
+        None
+    }
+
     /// Whether a place of its kind may be named. None: places of this kind are not its own.
     fn check_place(&self, _place: norn_place) -> Option<Result<()>> {
         None

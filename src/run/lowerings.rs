@@ -85,6 +85,13 @@ impl Runtime {
         trouble.map(|text| format!("; {text}")).collect()
     }
 
+    /// What lowerings still have under way, in words.
+    pub(super) fn left_of_lowerings(&self) -> String {
+        let list = self.lowerings.list.read().clone();
+        let left = list.iter().filter_map(|lowering| lowering.left());
+        left.map(|text| format!("; {text}")).collect()
+    }
+
     /// See `Lowering::rest`.
     pub(super) fn rest(&self) {
         let list = self.lowerings.list.read().clone();

@@ -366,7 +366,10 @@ impl Runtime {
             let waited = self.wait_outside(deadline, goal);
             if let Err(error) = waited {
                 graph.closing.store(false, Ordering::SeqCst);
-                return Err(error);
+                return Err(match error.status() {
+                    NORN_E_TIMEOUT => self.work_is_left(),
+                    _ => error,
+                });
             }
             if graph.defect.is_caught() {
                 return Ok(());
@@ -392,13 +395,24 @@ impl Runtime {
             self.settings.hooks.log.debug("closing: waiting for holds");
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 graph.closing.store(false, Ordering::SeqCst);
-                return Err(Error::new(
-                    NORN_E_TIMEOUT,
-                    format!("work is left: {}", self.blocked_summary()),
-                ));
+                return Err(self.work_is_left());
             }
             crate::sync::thread::park_timeout(Duration::from_millis(1));
         }
+    }
+
+    /// What a close with a limit says where the limit has passed.
+    #[cold]
+    fn work_is_left(&self) -> Error {
+        Error::new(
+            NORN_E_TIMEOUT,
+            format!(
+                "work is left: {}{}{}",
+                self.blocked_summary(),
+                self.left_of_lowerings(),
+                self.trouble_of_lowerings()
+            ),
+        )
     }
 
     /// A step of a close whose thread is blocked in a body that it runs there.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::blocked::Grant;
 use super::runtime::Runtime;
 use super::seat;
-use super::wait::{Goal, Watching, park_until, timed_out};
+use super::wait::{ASK_EVERY, Goal, Watching, park_until, timed_out};
 use crate::error::Result;
 
 impl Runtime {
@@ -90,12 +90,21 @@ impl Runtime {
                 may_be_lent = false;
             }
             if let Some(node) = self.next_task(slot) {
+                let before = self.lane(slot).bodies;
                 self.run_task(slot, node, || {
                     (!goal.dear && done())
                         || !self.queues.opener.is_empty()
                         || deadline.is_some_and(|deadline| Instant::now() >= deadline)
                 });
-                bodies = bodies.wrapping_add(1);
+                // As many as it has run one after the other. After a wait in a body the thread may sit elsewhere.
+                let ran = match seat::slot_in(self) {
+                    Some(now) if now == slot => self.lane(slot).bodies.wrapping_sub(before),
+                    _ => 1,
+                };
+                bodies = bodies.saturating_add(ran.max(1));
+                if bodies >= ASK_EVERY {
+                    bodies = 0;
+                }
                 self.pass_by_the_way();
                 continue;
             }

@@ -24,6 +24,9 @@ use crate::order::node::{flag, kind};
 use crate::order::observers::Notify;
 use crate::order::token::Token;
 
+/// How many bodies a thread runs before it asks again whether a goal is reached that takes long to find out.
+pub(crate) const ASK_EVERY: u32 = 64;
+
 /// What a wait is for.
 #[derive(Clone, Copy)]
 pub(crate) struct Goal<'a> {
@@ -38,7 +41,7 @@ impl Goal<'_> {
     /// Whether it is reached, after `bodies` bodies since the thread last found nothing to run.
     #[inline(always)]
     pub(crate) fn reached_after(&self, bodies: u32) -> bool {
-        (!self.dear || bodies.is_multiple_of(64)) && (self.reached)()
+        (!self.dear || bodies.is_multiple_of(ASK_EVERY)) && (self.reached)()
     }
 }
 

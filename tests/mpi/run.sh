@@ -175,6 +175,21 @@ edging() { # MPI FAMILY: the programs
     # shellcheck disable=SC2086
     compile "$1" "$2" "unguarded_$1" "$here/unguarded.c" $norn
 }
+many_ranks() { # MPI FAMILY: the programs
+    local program
+    for program in random one_rank_down early two_waiters; do
+        # shellcheck disable=SC2086 # a list of flags
+        compile "$1" "$2" "${program}_$1" "$here/$program.c" $norn -pthread
+    done
+}
+goes_down() { # MPI fails|killed: the job ends, and not well. The launcher's own status may look like one of timeout's
+    local status=0
+    # shellcheck disable=SC2016 # for the inner shell
+    in_time sh -c '"$@" || exit 1' sh "$mpis/$1/mpirun" -n 4 "./one_rank_down_$1" "$2" >down.log 2>&1 || status=$?
+    cat down.log
+    [ "$status" -eq 1 ]
+    if [ "$2" = fails ]; then [ "$(grep -c 'has seen it' down.log)" -eq 4 ]; else no 'has seen it' down.log; fi
+}
 in_fortran() { # MPI: the module compiled by this MPI's compiler, and a program that uses it
     local file folder=$work/fortran_$1
     mkdir -p "$folder"
@@ -348,6 +363,16 @@ while read -r name family; do
         *) check "$name: a broadcast over 2 GiB" mpirun "$name" 2 "./large_$name" broadcast ;;
         esac
     fi
+    check "$name: programs of random graphs and of ranks in trouble compile" many_ranks "$name" "$family"
+    # Many graphs under the distribution's MPIs, some under the others.
+    case $name in *4) few=10 && ranks_to_run="2 3 4 6" ;; *) few=4 && ranks_to_run="2 4" ;; esac
+    for ranks in $ranks_to_run; do
+        seeds=$([ -n "${FULL:-}" ] && echo 300 || echo $few)
+        check "$name: random graphs on $ranks ranks" mpirun "$name" "$ranks" "./random_$name" "${ranks}000" "$seeds"
+    done
+    check "$name: messages before their receives" mpirun "$name" 2 "./early_$name"
+    check "$name: two threads at one receive" mpirun "$name" 2 "./two_waiters_$name" "$([ -n "${FULL:-}" ] && echo 100000 || echo 10000)"
+    for why in fails killed; do check "$name: one rank of four goes down, $why" goes_down "$name" "$why"; done
     for why in fails leaves; do
         check "$name: a collective without an agreement, one rank $why" mpirun "$name" 3 "./unguarded_$name" $why
     done

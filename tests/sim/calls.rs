@@ -215,21 +215,17 @@ unsafe extern "C" fn comm_free(comm: i32) -> i32 {
     let Some(member) = state.member(comm) else {
         return NORN_MPI_INVALID;
     };
-    for set in state.sets.iter().flatten() {
-        let busy = set
-            .slots
-            .iter()
-            .any(|slot| matches!(slot, Slot::Pending { comm, .. } if *comm == member.comm));
-        let owner = state.jobs[state.comms[member.comm].job].first_owner + member.rank;
-        if busy && set.owner == Some(owner) {
-            violation("a communicator is freed while requests on it are pending");
-        }
+    if state.comms[member.comm].mailboxes[member.rank].pending > 0 {
+        violation("a communicator is freed while requests on it are pending");
     }
     state.members[comm as usize] = None;
     let found = &mut state.comms[member.comm];
     found.freed += 1;
     if found.freed == found.size {
-        if let Some(((to, from, tag), list)) = found.arrived.iter().next() {
+        let mut left = (0..).zip(&found.mailboxes);
+        if let Some((to, ((from, tag), list))) =
+            left.find_map(|(to, mailbox): (usize, _)| Some((to, mailbox.arrived.iter().next()?)))
+        {
             let data = &list[0].data;
             violation(&format!(
                 "a communicator is freed with a message of {} B from rank {from} to rank {to}, tag {tag}, that nobody has received: {:?}",
@@ -238,7 +234,7 @@ unsafe extern "C" fn comm_free(comm: i32) -> i32 {
             ));
         }
         found.last_arrival.clear();
-        found.wanted_any.clear();
+        found.mailboxes = Vec::new();
         found.calls = Vec::new();
         found.handles = Vec::new();
     }

@@ -1,5 +1,7 @@
 //! Messages: from a send through their arrival to a receive.
 
+use std::collections::{HashMap, VecDeque};
+
 use super::state::{Event, Member, Request, Slot, State};
 use super::table::*;
 use super::types;
@@ -90,41 +92,28 @@ impl State {
             }
             return;
         }
-        let way = (destination, envelope.source, envelope.tag);
-        let found = &mut self.comms[comm];
-        let named = found
+        let way = (envelope.source, envelope.tag);
+        let mailbox = &mut self.comms[comm].mailboxes[destination];
+        let named = mailbox
             .wanted
             .get(&way)
             .and_then(|list| list.front())
             .map(|wanted| wanted.number);
-        let any = found.wanted_any.get(&destination).and_then(|list| {
-            let at = list.iter().position(|wanted| {
-                (wanted.source == NORN_MPI_ANY || wanted.source == envelope.source)
-                    && (wanted.tag == NORN_MPI_ANY || wanted.tag == envelope.tag)
-            })?;
-            Some((at, list[at].number))
+        let at = mailbox.wanted_any.iter().position(|wanted| {
+            (wanted.source == NORN_MPI_ANY || wanted.source == envelope.source)
+                && (wanted.tag == NORN_MPI_ANY || wanted.tag == envelope.tag)
         });
+        let any = at.map(|at| (at, mailbox.wanted_any[at].number));
         // Of the receives that fit, the one posted first.
         let wanted = match any {
-            Some((at, number)) if named.is_none_or(|named| number < named) => found
-                .wanted_any
-                .get_mut(&destination)
-                .and_then(|list| list.remove(at)),
-            _ => {
-                let first = found.wanted.get_mut(&way).and_then(|list| list.pop_front());
-                if found.wanted.get(&way).is_some_and(|list| list.is_empty()) {
-                    found.wanted.remove(&way);
-                }
-                first
+            Some((at, number)) if named.is_none_or(|named| number < named) => {
+                mailbox.wanted_any.remove(at)
             }
+            _ => take_first(&mut mailbox.wanted, way),
         };
         match wanted {
             Some(wanted) => self.deliver(comm, wanted, envelope),
-            None => self.comms[comm]
-                .arrived
-                .entry(way)
-                .or_default()
-                .push_back(envelope),
+            None => mailbox.arrived.entry(way).or_default().push_back(envelope),
         }
     }
 
@@ -177,35 +166,26 @@ impl State {
             self.deliver(member.comm, wanted, envelope);
             return;
         }
-        let comm = &mut self.comms[member.comm];
+        let mailbox = &mut self.comms[member.comm].mailboxes[rank];
         if wanted.source >= 0 && wanted.tag >= 0 {
-            let way = (rank, wanted.source, wanted.tag);
-            comm.wanted.entry(way).or_default().push_back(wanted);
+            let way = (wanted.source, wanted.tag);
+            mailbox.wanted.entry(way).or_default().push_back(wanted);
         } else {
-            comm.wanted_any.entry(rank).or_default().push_back(wanted);
+            mailbox.wanted_any.push_back(wanted);
         }
     }
 
-    fn find_arrived(
-        &self,
-        comm: usize,
-        rank: usize,
-        source: i32,
-        tag: i32,
-    ) -> Option<(usize, i32, i32)> {
-        let arrived = &self.comms[comm].arrived;
-        if source >= 0 && tag >= 0 {
-            let way = (rank, source, tag);
-            return arrived.contains_key(&way).then_some(way);
+    fn find_arrived(&self, comm: usize, rank: usize, source: i32, tag: i32) -> Option<(i32, i32)> {
+        let arrived = &self.comms[comm].mailboxes[rank].arrived;
+        let fits = |(from, with): &(i32, i32)| {
+            (source < 0 || source == *from) && (tag < 0 || tag == *with)
+        };
+        match source >= 0 && tag >= 0 {
+            true => arrived
+                .contains_key(&(source, tag))
+                .then_some((source, tag)),
+            false => arrived.keys().copied().find(fits),
         }
-        // The lowest, so that a run does not depend on the order of a hash table.
-        arrived
-            .keys()
-            .copied()
-            .filter(|(to, from, with)| {
-                *to == rank && (source < 0 || source == *from) && (tag < 0 || tag == *with)
-            })
-            .min()
     }
 
     fn take_arrived(
@@ -216,7 +196,7 @@ impl State {
         tag: i32,
     ) -> Option<Envelope> {
         let way = self.find_arrived(comm, rank, source, tag)?;
-        let arrived = &mut self.comms[comm].arrived;
+        let arrived = &mut self.comms[comm].mailboxes[rank].arrived;
         let list = arrived.get_mut(&way)?;
         let envelope = list.pop_front();
         if list.is_empty() {
@@ -227,7 +207,8 @@ impl State {
 
     pub fn probe(&self, member: Member, source: i32, tag: i32) -> Option<norn_mpi_done> {
         let way = self.find_arrived(member.comm, member.rank, source, tag)?;
-        let envelope = self.comms[member.comm].arrived.get(&way)?.front()?;
+        let mailbox = &self.comms[member.comm].mailboxes[member.rank];
+        let envelope = mailbox.arrived.get(&way)?.front()?;
         Some(norn_mpi_done {
             bytes: envelope.data.len() as i64,
             slot: -1,
@@ -242,26 +223,24 @@ impl State {
         let Some(Some(set)) = self.sets.get(request.set) else {
             return false;
         };
-        let comm = match set.slots.get(request.slot as usize) {
-            Some(Slot::Pending { comm, .. }) => *comm,
+        let member = match set.slots.get(request.slot as usize) {
+            Some(Slot::Pending { member, .. }) => *member,
             Some(Slot::Done(_)) => return true,
             _ => return false,
         };
-        let found = &mut self.comms[comm];
-        let mut job = None;
-        for list in found
-            .wanted
-            .values_mut()
-            .chain(found.wanted_any.values_mut())
-        {
+        let mailbox = &mut self.comms[member.comm].mailboxes[member.rank];
+        let lists = mailbox.wanted.values_mut();
+        let mut found = false;
+        for list in lists.chain([&mut mailbox.wanted_any]) {
             if let Some(at) = list.iter().position(|wanted| wanted.request == request) {
                 list.remove(at);
-                job = Some(found.job);
+                found = true;
                 break;
             }
         }
-        found.wanted.retain(|_, list| !list.is_empty());
-        if let Some(job) = job {
+        mailbox.wanted.retain(|_, list| !list.is_empty());
+        if found {
+            let job = self.comms[member.comm].job;
             let done = norn_mpi_done {
                 outcome: NORN_MPI_CANCELLED,
                 bytes: NORN_MPI_UNDEFINED,
@@ -276,20 +255,21 @@ impl State {
         self.jobs[job].dead[rank] = true;
         let mut ended = Vec::new();
         for comm in self.comms.iter_mut().filter(|comm| comm.job == job) {
-            for ((_, source, _), list) in &mut comm.wanted {
-                if *source == rank as i32 {
-                    ended.extend(list.drain(..).map(|wanted| wanted.request));
+            for mailbox in &mut comm.mailboxes {
+                for ((source, _), list) in &mut mailbox.wanted {
+                    if *source == rank as i32 {
+                        ended.extend(list.drain(..).map(|wanted| wanted.request));
+                    }
                 }
+                mailbox.wanted.retain(|_, list| !list.is_empty());
             }
-            comm.wanted
-                .retain(|(to, ..), list| *to != rank && !list.is_empty());
-            comm.wanted_any.remove(&rank);
-            for ((to, ..), list) in &mut comm.arrived {
-                if *to == rank {
-                    ended.extend(list.drain(..).filter_map(|envelope| envelope.sender));
-                }
+            // A communicator that all have freed has none.
+            if let Some(mailbox) = comm.mailboxes.get_mut(rank) {
+                mailbox.wanted.clear();
+                mailbox.wanted_any.clear();
+                let arrived = core::mem::take(&mut mailbox.arrived).into_values();
+                ended.extend(arrived.flatten().filter_map(|envelope| envelope.sender));
             }
-            comm.arrived.retain(|(to, ..), _| *to != rank);
             for meeting in comm.meetings.values_mut() {
                 ended.append(&mut meeting.abandon());
             }
@@ -298,4 +278,17 @@ impl State {
             self.end_soon(job, request, failed(DEAD));
         }
     }
+}
+
+/// Takes the first of what waits for a way.
+fn take_first(
+    lists: &mut HashMap<(i32, i32), VecDeque<Wanted>>,
+    way: (i32, i32),
+) -> Option<Wanted> {
+    let list = lists.get_mut(&way)?;
+    let first = list.pop_front();
+    if list.is_empty() {
+        lists.remove(&way);
+    }
+    first
 }

@@ -1,7 +1,7 @@
 //! All there is: jobs, communicators, requests, and what happens when.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -117,12 +117,8 @@ pub struct Comm {
     /// Its integers, by rank.
     pub handles: Vec<i32>,
     pub freed: usize,
-    /// Receives that name source and tag: by destination, source, tag.
-    pub wanted: HashMap<(usize, i32, i32), VecDeque<Wanted>>,
-    /// The others, by destination.
-    pub wanted_any: HashMap<usize, VecDeque<Wanted>>,
-    /// Messages that have arrived, by destination, source, tag.
-    pub arrived: HashMap<(usize, i32, i32), VecDeque<Envelope>>,
+    /// What each rank waits for and has got. Apart, so that a thousand ranks cost each no more than two do.
+    pub mailboxes: Vec<Mailbox>,
     /// When the last message of a way and tag arrives: source, destination, tag.
     pub last_arrival: HashMap<(usize, usize, i32), u64>,
     /// Collective calls so far, by rank.
@@ -130,10 +126,23 @@ pub struct Comm {
     pub meetings: HashMap<u64, Meeting>,
 }
 
+/// Messages of one rank on one communicator.
+#[derive(Default)]
+pub struct Mailbox {
+    /// Receives that name source and tag: by these.
+    pub wanted: HashMap<(i32, i32), VecDeque<Wanted>>,
+    /// The others.
+    pub wanted_any: VecDeque<Wanted>,
+    /// Messages that have arrived, by source and tag. In order: what a receive of any source gets is no matter of chance.
+    pub arrived: BTreeMap<(i32, i32), VecDeque<Envelope>>,
+    /// Requests that have not ended.
+    pub pending: usize,
+}
+
 /// A slot of a set.
 pub enum Slot {
     Free,
-    Pending { user: u64, comm: usize },
+    Pending { user: u64, member: Member },
     Done(norn_mpi_done),
 }
 
@@ -274,9 +283,7 @@ impl State {
             size,
             handles,
             freed: 0,
-            wanted: HashMap::new(),
-            wanted_any: HashMap::new(),
-            arrived: HashMap::new(),
+            mailboxes: (0..size).map(|_| Mailbox::default()).collect(),
             last_arrival: HashMap::new(),
             calls: vec![0; size],
             meetings: HashMap::new(),
@@ -315,20 +322,18 @@ impl State {
     }
 
     pub fn leftovers(&self, job: usize) -> usize {
-        let arrived = |comm: &Comm| comm.arrived.values().map(VecDeque::len).sum::<usize>();
-        self.comms
-            .iter()
-            .filter(|comm| comm.job == job)
-            .map(arrived)
+        let comms = self.comms.iter().filter(|comm| comm.job == job);
+        comms
+            .flat_map(|comm| &comm.mailboxes)
+            .flat_map(|mailbox| mailbox.arrived.values())
+            .map(VecDeque::len)
             .sum()
     }
 
     /// The job is over: drops what it holds.
     pub fn forget(&mut self, job: usize) {
         for comm in self.comms.iter_mut().filter(|comm| comm.job == job) {
-            comm.wanted.clear();
-            comm.wanted_any.clear();
-            comm.arrived.clear();
+            comm.mailboxes.clear();
             comm.meetings.clear();
             comm.last_arrival.clear();
         }
@@ -387,10 +392,7 @@ impl State {
     pub fn new_request(&mut self, set: usize, user: u64, member: Member) -> Option<Request> {
         let job = self.comms[member.comm].job;
         let owner = self.jobs[job].first_owner + member.rank;
-        let pending = Slot::Pending {
-            user,
-            comm: member.comm,
-        };
+        let pending = Slot::Pending { user, member };
         let found = self.sets.get_mut(set)?.as_mut()?;
         found.owner = Some(owner);
         found.job = job;
@@ -404,6 +406,7 @@ impl State {
                 found.slots.len() as i32 - 1
             }
         };
+        self.comms[member.comm].mailboxes[member.rank].pending += 1;
         let job = &mut self.jobs[job];
         job.in_flight += 1;
         job.counters.most_in_flight = job.counters.most_in_flight.max(job.in_flight);
@@ -416,7 +419,11 @@ impl State {
             return;
         };
         let slot = &mut set.slots[request.slot as usize];
-        if let Slot::Pending { user, .. } = slot {
+        if let Slot::Pending { user, member } = slot {
+            // A job that is over has none.
+            if let Some(mailbox) = self.comms[member.comm].mailboxes.get_mut(member.rank) {
+                mailbox.pending -= 1;
+            }
             done.user = *user;
             done.slot = request.slot;
             *slot = Slot::Done(done);

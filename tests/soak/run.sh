@@ -61,6 +61,9 @@ worlds() { # SECONDS: as graphs, over several ranks
     local until from=$seed step=50 status=0
     CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-run --test random_worlds >"$out/worlds.log" 2>&1 ||
         { report worlds 1 "not built; $out/worlds.log"; return; }
+    # A world of a thousand ranks, one to two minutes on two cores.
+    CARGO_PROFILE_RELEASE_LTO=off timeout 600 cargo test --release --locked --test random_worlds -- --ignored --nocapture \
+        >"$out/worlds.log" 2>&1 || { status=1 && cp "$out/worlds.log" "$out/found/worlds-thousand.log"; }
     until=$((SECONDS + $1))
     while [ $SECONDS -lt $until ]; do
         NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$step CARGO_PROFILE_RELEASE_LTO=off \

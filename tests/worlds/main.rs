@@ -9,6 +9,7 @@ mod edges;
 mod ending;
 mod failure;
 mod finalize;
+mod limits;
 mod progress;
 mod ranks;
 mod tags;

@@ -196,6 +196,15 @@ impl std::ops::Deref for Room {
 }
 
 impl Room {
+    /// Elements of a type, all of memory.
+    pub fn of_type(memory: &mut [i64], datatype: norn_type) -> Self {
+        let r#type = datatype;
+        Self(norn_slice {
+            r#type,
+            ..room_of_numbers(memory).0
+        })
+    }
+
     /// Blocks of a room.
     pub fn from_parts(room: &Room, count: u64, blocks: u64, stride: u64) -> Self {
         Self(norn_slice {

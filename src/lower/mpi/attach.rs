@@ -30,7 +30,8 @@ struct Wish {
     /// Keys.
     tags: i64,
     /// Tags that ordered edges go round on each lane. The oracle takes all there are, whatever the limit: what it
-    /// gives does not depend on a tag being used twice.
+    /// gives does not depend on a tag being used twice. Of keys it cannot: each of all tags is a key that the
+    /// application may use, as often as it likes, so none is left for the second use of another.
     window: i64,
     lanes: i64,
     verify: i64,

@@ -65,7 +65,7 @@ impl Engine {
         };
         if message.send {
             self.tell(message.peer, &Control::Poison(message.wire, record.clone()));
-            self.peer(message.peer).sent += 1;
+            self.peers.sent_to(message.peer);
         }
         // SAFETY: the memory is on the heap and kept in the flight until the request is over.
         let posted = unsafe {
@@ -87,7 +87,7 @@ impl Engine {
                     memory,
                 },
             ),
-            Err(_) => self.peer(message.peer).lost = true,
+            Err(_) => self.peers.is_lost(message.peer),
         }
     }
 
@@ -131,7 +131,7 @@ impl Engine {
             return;
         }
         if done.outcome != NORN_MPI_CANCELLED && !fate.kept {
-            self.peer(peer).received += 1;
+            self.peers.received_from(peer);
         }
         let how = match done.outcome {
             NORN_MPI_DONE if looks_like_poison(done.bytes, expected) => {
@@ -191,7 +191,7 @@ impl Engine {
         if done.outcome == NORN_MPI_CANCELLED {
             return;
         }
-        self.peer(peer).received += 1;
+        self.peers.received_from(peer);
         if done.outcome == NORN_MPI_DONE && looks_like_poison(done.bytes, expected) {
             self.suspect(peer, wire, None, &mut Finished::new());
         } else {
@@ -304,7 +304,7 @@ impl Engine {
         self.balance
             .queries
             .keys()
-            .any(|(peer, _)| !self.peers[*peer as usize].lost)
+            .any(|(peer, _)| !self.peers[*peer].lost)
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Identity {
     /// Number among the edges of this key or order.
     pub(crate) number: u64,
     pub(crate) bytes: u64,
+    /// The predefined type of its elements; `UNTYPED` where there is none to compare.
+    pub(crate) element: i64,
     pub(crate) name: String,
 }
 
@@ -138,6 +140,7 @@ impl Control {
                 .u64(identity.key as u64)
                 .u64(identity.number)
                 .u64(identity.bytes)
+                .u64(identity.element as u64)
                 .text(&identity.name, 63),
         };
         debug_assert!(writer.0.len() <= LARGEST);
@@ -177,6 +180,7 @@ impl Control {
                     key: reader.u64()? as i64,
                     number: reader.u64()?,
                     bytes: reader.u64()?,
+                    element: reader.u64()? as i64,
                     name: reader.text()?,
                 },
             ),
@@ -312,6 +316,7 @@ mod tests {
             key: -1,
             number: 9,
             bytes: 1 << 40,
+            element: -1,
             name: "x".into(),
         };
         for control in [

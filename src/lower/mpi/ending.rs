@@ -69,12 +69,7 @@ impl World {
             }
             none
         };
-        wait(&none_live, &|| {
-            format!(
-                "{} messages or collectives of this rank have not ended",
-                self.live()
-            )
-        })?;
+        wait(&none_live, &|| self.under_way().unwrap_or_default())?;
         {
             let mut engine = self.engine.lock();
             if self.has_mpi() {
@@ -89,6 +84,26 @@ impl World {
         worlds::leave(self);
         runtime.remove_lowering(self);
         Ok(())
+    }
+
+    /// What MPI still has to end, in words.
+    pub(crate) fn under_way(&self) -> Option<String> {
+        const SHOWN: usize = 4;
+        let live = self.live();
+        if live == 0 {
+            return None;
+        }
+        let posted = self.engine.lock().posted(SHOWN);
+        let more = live.saturating_sub(posted.len());
+        let mut words = posted;
+        if more > 0 {
+            words.push(format!("{more} more"));
+        }
+        Some(format!(
+            "rank {}: {live} messages or collectives have not ended: {}",
+            self.rank,
+            words.join("; ")
+        ))
     }
 
     /// Frees what MPI holds for the world.
@@ -150,7 +165,7 @@ impl Engine {
         self.sinks = true;
         for rank in 0..world.size {
             // To itself too, behind what it has told itself.
-            let messages = self.peer(rank).sent;
+            let messages = self.peers[rank].sent;
             self.tell(rank, &Control::Bye { messages });
         }
     }
@@ -167,23 +182,19 @@ impl Engine {
             && !self.has_suspects()
             && !self.asks()
             && !self.has_agreements()
-            && self
-                .peers
-                .iter()
-                .all(|peer| peer.lost || peer.bye.is_some_and(|messages| peer.received >= messages))
+            && !self.peers.has_awaited()
     }
 
     fn is_done(&self) -> bool {
-        self.in_flight() == 0 && self.peers.iter().all(|peer| peer.lost || peer.fin)
+        self.in_flight() == 0 && !self.peers.has_unfinished()
     }
 
     /// What an end waits for, in words.
-    fn missing(&self, world: &World) -> String {
+    pub(crate) fn missing(&self, world: &World) -> String {
         const SHOWN: usize = 8;
         let waiting: Vec<String> = self
             .peers
             .iter()
-            .enumerate()
             .filter(|(_, peer)| !peer.lost && !peer.fin)
             .map(|(rank, peer)| match peer.bye {
                 None => format!("rank {rank} has not detached or closed"),

@@ -11,6 +11,7 @@ use super::control::{Control, LARGEST, Record};
 use super::exchange::{Exchange, Message, What, stage};
 use super::kept::Kept;
 use super::lane::Lane;
+use super::peers::Peers;
 use super::rest::Resting;
 use super::table::*;
 use super::verify::Verify;
@@ -21,6 +22,8 @@ use crate::run::runtime::Runtime;
 
 /// Exchanges a pass posts.
 const MOST_POSTED: usize = 256;
+/// Control messages a pass takes beyond the first.
+const MOST_HEARD: usize = 64;
 
 /// What a request is for.
 pub(crate) enum Flight {
@@ -70,6 +73,19 @@ pub(crate) enum Flight {
     Collective(Arc<Exchange>),
 }
 
+impl Flight {
+    /// Whether it is the receive of a message that some rank sends for the graph.
+    pub(crate) fn is_receive(&self) -> bool {
+        match self {
+            Self::Message { exchange, .. } => {
+                exchange.message().is_some_and(|message| !message.send)
+            }
+            Self::Owed { receive, .. } => *receive,
+            _ => false,
+        }
+    }
+}
+
 /// Why a receive was cancelled. Kept from that moment on: what is known of the other rank when it ends may be more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cancelled {
@@ -88,51 +104,6 @@ pub(crate) enum Cancelled {
 pub(crate) struct Fate {
     pub(crate) cancelled: Option<Cancelled>,
     pub(crate) kept: bool,
-}
-
-/// What is known of another rank.
-#[derive(Clone, Default)]
-pub(crate) struct Peer {
-    /// Messages posted to it, poisons included.
-    pub(crate) sent: u64,
-    /// Messages received from it, whatever became of them.
-    pub(crate) received: u64,
-    /// It closes and cancels.
-    pub(crate) quit: bool,
-    /// How many it has sent in all, once it has said so.
-    pub(crate) bye: Option<u64>,
-    /// It has said its last word.
-    pub(crate) fin: bool,
-    /// MPI can reach it no more.
-    pub(crate) lost: bool,
-    /// Its receives posted here were cancelled, because nothing more comes.
-    pub(crate) cut_off: bool,
-}
-
-impl Peer {
-    /// Whether nothing more comes from it.
-    pub(crate) fn is_silent(&self) -> bool {
-        self.lost || self.quit || self.bye.is_some_and(|sent| self.received >= sent)
-    }
-
-    /// Whether it leaves: it enters collectives only where it is called to.
-    pub(crate) fn leaves(&self) -> bool {
-        self.quit || self.bye.is_some()
-    }
-
-    /// Whether it leaves, and what it has sent has not all come.
-    pub(crate) fn is_leaver(&self) -> bool {
-        !self.lost
-            && match self.bye {
-                Some(sent) => self.received < sent,
-                None => self.quit,
-            }
-    }
-
-    /// Whether it receives nothing more.
-    pub(crate) fn is_deaf(&self) -> bool {
-        self.lost || self.quit || self.bye.is_some()
-    }
 }
 
 /// How an exchange ended.
@@ -163,7 +134,7 @@ pub(crate) struct Engine {
     pub(crate) byte: i32,
     /// This rank.
     pub(crate) rank: i32,
-    pub(crate) peers: Vec<Peer>,
+    pub(crate) peers: Peers,
     pub(crate) balance: Balance,
     pub(crate) kept: Kept,
     pub(crate) verify: Verify,
@@ -182,6 +153,8 @@ pub(crate) struct Engine {
     pub(crate) flights: Vec<Option<Flight>>,
     pub(crate) order: Vec<i32>,
     pub(crate) position: Vec<u32>,
+    /// Flights that are receives of messages.
+    pub(crate) receives: usize,
     /// Where the window begins.
     pub(crate) cursor: usize,
     pub(crate) control_slot: i32,
@@ -213,7 +186,7 @@ impl Engine {
             lanes: vec![Lane::new(collective_lane)],
             byte,
             rank: verify.rank(),
-            peers: vec![Peer::default(); size as usize],
+            peers: Peers::new(size),
             balance: Balance::default(),
             kept: Kept::default(),
             verify,
@@ -228,6 +201,7 @@ impl Engine {
             flights: Vec::new(),
             order: Vec::new(),
             position: Vec::new(),
+            receives: 0,
             cursor: 0,
             control_slot: -1,
             control_buffer: Box::new([0; LARGEST]),
@@ -241,10 +215,6 @@ impl Engine {
 
     pub(crate) fn calls(&self) -> Calls {
         self.requests.calls
-    }
-
-    pub(crate) fn peer(&mut self, rank: i32) -> &mut Peer {
-        &mut self.peers[rank as usize]
     }
 
     /// Requests beside the control receive.
@@ -400,6 +370,7 @@ impl Engine {
         let mut chosen = core::mem::take(&mut self.chosen);
         let mut done = core::mem::take(&mut self.done);
         self.choose(&mut chosen);
+        let heard = self.control_slot;
         if let Err(failed) = self.requests.test(&chosen, &mut done) {
             world.complain(runtime, &self.calls().describe(failed));
         }
@@ -413,9 +384,33 @@ impl Engine {
         }
         self.ended_flights = flights;
         let went_on = !done.is_empty();
+        if done.iter().any(|ended| ended.slot == heard) {
+            self.hear_more(world, runtime, &mut done, finished);
+        }
         self.chosen = chosen;
         self.done = done;
         went_on
+    }
+
+    /// Takes the control messages that have come behind one: where a thousand ranks leave, a pass for each would be most
+    /// of the work.
+    fn hear_more(
+        &mut self,
+        world: &World,
+        runtime: &Runtime,
+        done: &mut Vec<norn_mpi_done>,
+        finished: &mut Finished,
+    ) {
+        for _ in 0..MOST_HEARD {
+            let slot = self.control_slot;
+            let tested = slot >= 0 && self.requests.test(&[slot], done).is_ok();
+            let Some(ended) = done.first().filter(|_| tested) else {
+                return;
+            };
+            if let Some(flight) = self.take(slot) {
+                self.ended(world, runtime, flight, ended, finished);
+            }
+        }
     }
 
     fn ended(
@@ -455,13 +450,13 @@ impl Engine {
             }
             Flight::Sunk { peer, wire, memory } => {
                 self.keep(world, peer, wire, memory, finished);
-                self.peer(peer).received += 1;
+                self.peers.received_from(peer);
                 self.check_bye(peer);
             }
             Flight::Handed { .. } => {}
             Flight::Control { peer, .. } => {
                 if done.outcome == NORN_MPI_FAILED {
-                    self.peer(peer).lost = true;
+                    self.peers.is_lost(peer);
                     self.check_bye(peer);
                 }
             }

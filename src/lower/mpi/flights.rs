@@ -28,11 +28,13 @@ impl Engine {
             self.position[index] = self.order.len() as u32;
             self.order.push(slot);
         }
+        self.receives += usize::from(flight.is_receive());
         self.flights[index] = Some(flight);
     }
 
     pub(crate) fn take(&mut self, slot: i32) -> Option<Flight> {
         let flight = self.flights.get_mut(slot as usize)?.take()?;
+        self.receives -= usize::from(flight.is_receive());
         if matches!(flight, Flight::ControlReceive) {
             self.control_slot = -1;
         } else {
@@ -47,6 +49,10 @@ impl Engine {
 
     /// Cancels the posted receives of a peer (of all, for None). They are still to end, each in its own time.
     pub(crate) fn cancel_receives(&mut self, peer: Option<i32>, why: Cancelled) {
+        // Each of a thousand ranks that leave comes by here, and each of as many requests may be a word to one of them.
+        if self.receives == 0 {
+            return;
+        }
         let of = |other: i32| peer.is_none_or(|peer| peer == other);
         for at in 0..self.order.len() {
             let slot = self.order[at];
@@ -89,9 +95,22 @@ impl Engine {
         self.cursor = if until == old { 0 } else { until };
     }
 
+    /// Some of what is posted for the graph, in words.
+    pub(crate) fn posted(&self, most: usize) -> Vec<String> {
+        let flights = self.order.iter().map(|slot| &self.flights[*slot as usize]);
+        let titles = flights.filter_map(|flight| match flight {
+            Some(Flight::Message { exchange, .. } | Flight::Collective(exchange)) => {
+                Some(exchange.title())
+            }
+            _ => None,
+        });
+        titles.take(most).collect()
+    }
+
     /// Forgets all requests, and gives the exchanges they were for.
     pub(crate) fn abandon_flights(&mut self) -> Vec<Arc<Exchange>> {
         self.order.clear();
+        self.receives = 0;
         self.control_slot = -1;
         // Memory that MPI might still touch is given up, not freed.
         self.flights

@@ -54,7 +54,7 @@ impl Engine {
             Some(None) => return,
             None => {}
         }
-        let wanted = !self.sinks && !self.peers[peer as usize].quit;
+        let wanted = !self.sinks && !self.peers[peer].quit;
         if wanted {
             let list = self.kept.messages.entry((peer, wire)).or_default();
             list.push_back(bytes);

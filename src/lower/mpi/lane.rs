@@ -116,8 +116,8 @@ impl Engine {
         if !self.heard_leave {
             return;
         }
-        for peer in 0..self.peers.len() as i32 {
-            if self.peers[peer as usize].leaves() {
+        for peer in 0..self.peers.size() {
+            if self.peers[peer].leaves() {
                 self.tell_waits(lane, Some(peer));
             }
         }

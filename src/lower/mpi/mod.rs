@@ -12,6 +12,7 @@
 //! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
+//! | `peers` | what is known of the other ranks |
 //! | `control`, `told` | what ranks tell each other beside the data, and how |
 //! | `kept` | what a rank that leaves has sent and nobody has received yet |
 //! | `quit` | a rank closes and cancels while others wait for it |
@@ -44,6 +45,7 @@ mod lines;
 pub(crate) mod load;
 mod loaded;
 mod pass;
+mod peers;
 mod post;
 mod quit;
 mod rest;

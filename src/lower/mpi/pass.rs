@@ -78,7 +78,10 @@ impl World {
             went_on |= taken != 0;
             went_on |= engine.post_ready(self, runtime, finished);
             if tests {
-                went_on |= engine.test(self, runtime, finished);
+                let ended = engine.test(self, runtime, finished);
+                // A rank that has said Bye hears from each of the others. Looked for without a pause, that would cost it a
+                // moment of its core each time, and a thousand ranks on few cores most of their time.
+                went_on |= ended && !engine.said_bye;
             }
             if self.rested_at.load(Ordering::Relaxed) != 0 || engine.said_bye {
                 engine.report_rest(self);
@@ -235,7 +238,8 @@ impl Lowering for World {
             self.life.load(Ordering::Relaxed) != life::OPEN
                 || runtime.graph().sealed.load(Ordering::Relaxed)
         };
-        if went_on && looks() {
+        // Control messages alone settle an end, and they do not count above.
+        if (went_on || self.settled.load(Ordering::SeqCst)) && looks() {
             runtime.wake_watchers();
         }
         went_on
@@ -257,7 +261,17 @@ impl Lowering for World {
         self.only.clone().filter(|_| wanted)
     }
 
+    fn left(&self) -> Option<String> {
+        self.under_way()
+    }
+
     fn trouble(&self) -> Option<String> {
+        if self.life.load(Ordering::SeqCst) == life::ENDING && !self.settled.load(Ordering::SeqCst)
+        {
+            // A pass that is under way may be what waits for this report's reader.
+            let engine = self.engine.try_lock()?;
+            return engine.said_bye.then(|| engine.missing(self));
+        }
         self.only.as_ref()?;
         let wanted = self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0;
         let last = Duration::from_nanos(self.last_pass.load(Ordering::Relaxed));

@@ -37,7 +37,7 @@ impl Engine {
             finish(quits(world.rank));
             return;
         }
-        let peer = &self.peers[message.peer as usize];
+        let peer = &self.peers[message.peer];
         let over = match message.send {
             true => peer.is_deaf(),
             false => peer.is_silent() && !self.has_kept(message),
@@ -116,7 +116,7 @@ impl Engine {
         }
         let slot = slot?;
         if message.send {
-            self.peer(message.peer).sent += 1;
+            self.peers.sent_to(message.peer);
         }
         self.enter(
             slot,
@@ -173,8 +173,13 @@ impl Engine {
 
     /// Takes in what no receive was posted for.
     pub(crate) fn sink(&mut self, world: &World, runtime: &Runtime) -> bool {
+        // Where nothing may come any more, MPI is not asked.
+        let lanes = match self.peers.has_awaited() {
+            true => self.message_lanes.len(),
+            false => 0,
+        };
         let mut found = false;
-        for index in 0..self.message_lanes.len() {
+        for index in 0..lanes {
             let comm = self.message_lanes[index];
             let message = match self.probe(comm) {
                 Ok(Some(message)) => message,

@@ -27,14 +27,14 @@ impl Engine {
     /// Another rank does.
     pub(crate) fn has_quit(&mut self, peer: i32) {
         self.heard_leave = true;
-        self.peer(peer).quit = true;
+        self.peers.quits(peer);
         self.check_bye(peer);
         self.call_leaver(peer);
     }
 
     /// Whether there are ranks that leave and whose messages have not all come.
     pub(crate) fn has_leavers(&self) -> bool {
-        self.heard_leave && self.peers.iter().any(|peer| peer.is_leaver())
+        self.peers.has_leavers()
     }
 
     /// A message that no receive was posted for, of those that are taken in.
@@ -42,9 +42,9 @@ impl Engine {
         if self.sinks || self.resting.takes_in {
             return self.calls().probe(NORN_MPI_ANY, comm);
         }
-        for (rank, peer) in self.peers.iter().enumerate() {
+        for (rank, peer) in self.peers.iter() {
             if peer.is_leaver()
-                && let Some(message) = self.calls().probe(rank as i32, comm)?
+                && let Some(message) = self.calls().probe(rank, comm)?
             {
                 return Ok(Some(message));
             }

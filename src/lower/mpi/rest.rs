@@ -21,7 +21,8 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use super::control::Control;
-use super::engine::{Cancelled, Engine, Finished, Peer};
+use super::engine::{Cancelled, Engine, Finished};
+use super::peers::Peer;
 use super::world::{Note, World, life};
 use crate::run::runtime::Runtime;
 
@@ -106,10 +107,10 @@ impl Engine {
     pub(crate) fn asks(&self) -> bool {
         let asked = self.resting.asked.as_ref();
         asked.is_some_and(|asked| {
-            let silent = |(rank, peer): (usize, &Peer)| {
-                !peer.lost && !asked.answers.contains_key(&(rank as i32))
-            };
-            self.peers.iter().enumerate().any(silent)
+            let silent =
+                |(rank, peer): (i32, &Peer)| !peer.lost && !asked.answers.contains_key(&rank);
+            let fewest = self.peers.size() as usize - self.peers.lost();
+            asked.answers.len() < fewest || self.peers.iter().any(silent)
         })
     }
 
@@ -118,8 +119,7 @@ impl Engine {
         let activity = world.activity.load(Ordering::SeqCst);
         let ending = world.life.load(Ordering::SeqCst) != life::OPEN && world.live() == 0;
         let rests = ending || world.rested_at.load(Ordering::SeqCst) == activity + 1;
-        let sent = self.peers.iter().map(|peer| peer.sent).sum();
-        let received = self.peers.iter().map(|peer| peer.received).sum();
+        let (sent, received) = self.peers.totals();
         let same =
             |rest: &Rest| (rest.activity, rest.sent, rest.received) == (activity, sent, received);
         rests.then(|| match self.resting.reported.filter(same) {
@@ -181,7 +181,7 @@ impl Engine {
         if self.asks() {
             return;
         }
-        let size = self.peers.len();
+        let size = self.peers.size() as usize;
         let resting = &mut self.resting;
         if let Some(asked) = resting.asked.take()
             && resting.judge(&asked)
@@ -191,7 +191,7 @@ impl Engine {
             return;
         }
         // Where all have left, the end takes its way. After that question no further one may come.
-        let all_left = self.peers.iter().all(|peer| peer.bye.is_some());
+        let all_left = self.peers.have_all_left();
         let resting = &mut self.resting;
         if resting.reports.len() < size || all_left || self.said_fin {
             return;
@@ -226,7 +226,7 @@ impl Engine {
 
     /// Tells all ranks, this one too.
     pub(crate) fn tell_every(&mut self, control: &Control) {
-        for rank in 0..self.peers.len() as i32 {
+        for rank in 0..self.peers.size() {
             self.tell(rank, control);
         }
     }

@@ -28,7 +28,7 @@ impl Engine {
 
     /// Sends a control message.
     pub(crate) fn tell(&mut self, peer: i32, control: &Control) {
-        if self.peers[peer as usize].lost {
+        if self.peers[peer].lost {
             return;
         }
         let bytes = control.encode();
@@ -45,13 +45,13 @@ impl Engine {
         // SAFETY: the bytes move into the flight, which keeps them where they are until the request is over.
         match unsafe { self.requests.send(what, to) } {
             Ok(slot) => self.enter(slot, Flight::Control { peer, bytes }),
-            Err(_) => self.peers[peer as usize].lost = true,
+            Err(_) => self.peers.is_lost(peer),
         }
     }
 
     /// Sends a control message to all other ranks.
     pub(crate) fn tell_all(&mut self, own_rank: i32, control: &Control) {
-        for peer in 0..self.peers.len() as i32 {
+        for peer in 0..self.peers.size() {
             if peer != own_rank {
                 self.tell(peer, control);
             }
@@ -99,7 +99,7 @@ impl Engine {
             Control::Answer(wire) => self.query_answered(world, source, wire, finished),
             Control::Bye { messages } => {
                 self.heard_leave = true;
-                self.peer(source).bye = Some(messages);
+                self.peers.says_bye(source, messages);
                 self.check_bye(source);
                 self.call_leaver(source);
             }
@@ -118,7 +118,7 @@ impl Engine {
             }
             Control::Quit => self.has_quit(source),
             Control::TakeIn => self.resting.takes_in = true,
-            Control::Fin => self.peer(source).fin = true,
+            Control::Fin => self.peers.says_fin(source),
             Control::Rest { wave, rest } => self.rest_told(source, wave, rest),
             Control::Confirm { wave } => self.confirm_rest(world, wave),
             Control::Rested { by_tags } => self.all_rest(world, by_tags, finished),
@@ -135,10 +135,7 @@ impl Engine {
 
     /// After Bye and all that was sent, nothing more comes from a peer: the receives left get nothing.
     pub(crate) fn check_bye(&mut self, peer: i32) {
-        let known = self.peer(peer);
-        // Once: what is declared from then on is not posted.
-        if known.is_silent() && !known.cut_off {
-            known.cut_off = true;
+        if self.peers.cuts_off(peer) {
             self.cancel_receives(Some(peer), Cancelled::Left);
         }
     }

@@ -3,17 +3,25 @@
 //! Both ranks number the messages of a wire in the order in which they post them, poisons and scratch receives
 //! included. MPI matches in that order, so equal numbers are the same message, however late its identity comes.
 //!
+//! Of the elements' types, predefined ones are compared: norn's, and MPI's of the same number of bytes and meaning.
+//! `NORN_BYTE` is memory as it lies, and so agrees with every type, and one that the application has made agrees too.
+//!
 //! Messages of a rank to itself are compared always: there an MPI may not even tell that one was cut.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::balance::finish;
+use super::calls::Calls;
 use super::control::{Control, Identity, Wire};
 use super::engine::{Engine, Finished, How};
 use super::exchange::{Exchange, Message};
 use super::world::World;
+use crate::abi::datatype::{NORN_BYTE, NORN_C128, NORN_OF_MPI, norn_type};
 use crate::abi::status::NORN_E_MISMATCH;
+
+/// The type of elements that agree with all.
+const UNTYPED: i64 = -1;
 
 /// One message of one wire.
 type Place = (i32, Wire, u64);
@@ -88,6 +96,7 @@ impl Engine {
                 key: message.key,
                 number: message.number,
                 bytes: message.layout.bytes,
+                element: self.calls().element_of(message.datatype),
                 name: world.name_of(exchange),
             };
             if message.peer == world.rank {
@@ -170,14 +179,11 @@ fn compare(exchange: &Exchange, bytes: i64, as_expected: bool, identity: &Identi
         && identity.bytes == message.layout.bytes
         && identity.key == message.key
         && identity.number == message.number;
-    if same {
+    let element = exchange.world.calls.element_of(message.datatype);
+    let untyped = [identity.element, element].contains(&UNTYPED);
+    if same && (untyped || identity.element == element) {
         return How::Success;
     }
-    let which = if identity.key < 0 {
-        format!("ordered edge {}", identity.number)
-    } else {
-        format!("key {}, its use {}", identity.key, identity.number)
-    };
     let named = match identity.name.as_str() {
         "" => String::new(),
         name => format!(" \"{name}\""),
@@ -188,10 +194,50 @@ fn compare(exchange: &Exchange, bytes: i64, as_expected: bool, identity: &Identi
         code: 0,
         operation: "MPI_Irecv",
         text: format!(
-            "rank {} declared{named} send of {} B, {which}; this rank: {}",
+            "rank {} declared{named} send of {} B{}, {}; this rank: {}{}, {}",
             message.peer,
             identity.bytes,
-            exchange.title()
+            in_words(identity.element),
+            which(identity.key, identity.number),
+            exchange.title(),
+            in_words(element),
+            which(message.key, message.number),
         ),
+    }
+}
+
+/// Which of the edges between the two ranks it is, in the order in which each rank has declared them.
+fn which(key: i64, number: u64) -> String {
+    match key {
+        ..0 => format!("ordered edge {number}"),
+        key => format!("number {} of the edges with key {key}", number + 1),
+    }
+}
+
+/// " of NORN_F64", or nothing.
+fn in_words(element: i64) -> String {
+    const NAMES: [&str; 13] = [
+        "BYTE", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "F32", "F64", "C64", "C128",
+    ];
+    let name = usize::try_from(element).ok().and_then(|at| NAMES.get(at));
+    name.map_or_else(String::new, |name| format!(" of NORN_{name}"))
+}
+
+impl Calls {
+    /// The predefined type that a type is, under whichever name; `UNTYPED` for bytes and for what is none.
+    fn element_of(&self, datatype: norn_type) -> i64 {
+        let predefined = NORN_BYTE + 1..=NORN_C128;
+        if datatype & NORN_OF_MPI == 0 {
+            return if predefined.contains(&datatype) {
+                datatype
+            } else {
+                UNTYPED
+            };
+        }
+        let handle = datatype as i32;
+        let mut names = predefined;
+        names
+            .find(|number| self.type_builtin(*number) == Ok(handle))
+            .unwrap_or(UNTYPED)
     }
 }
