@@ -11,7 +11,8 @@ use super::status::{NORN_E_INVALID, norn_status};
 use super::types::*;
 use crate::error::{Error, Result};
 use crate::lower::mpi::attach;
-use crate::lower::mpi::declare::{Call, Manner};
+use crate::lower::mpi::declare::Manner;
+use crate::lower::mpi::declare_collective::Call;
 use crate::lower::mpi::stage::Envelope;
 use crate::lower::mpi::table::{
     NORN_MPI_ALLGATHER, NORN_MPI_ALLREDUCE, NORN_MPI_ALLTOALL, NORN_MPI_BARRIER, NORN_MPI_BCAST,

@@ -3,6 +3,8 @@
 use super::*;
 use crate::abi::status::*;
 use crate::abi::types::*;
+use crate::order::body::Begin;
+use crate::order::operation::{Operation, Outcome};
 use crate::run::home;
 use crate::run::open::{close, open_for_test};
 use core::ffi::c_void;

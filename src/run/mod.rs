@@ -15,7 +15,9 @@
 //! | `wait`, `hold` | waiting for tokens and for data |
 //! | `turns`, `opener` | application threads that run bodies while they wait |
 //! | `idle` | how often to look for what is late |
-//! | `lowerings` | what carries operations out, and which thread makes it go on |
+//! | `lowering`, `lowerings` | what carries operations out: its interface; those of a runtime |
+//! | `operations` | work that a lowering carries out |
+//! | `duty` | which thread makes lowerings go on |
 //! | `pace` | how eagerly a worker takes the tasks of others |
 //! | `enqueue` | bodies that queue device work |
 //! | `gang` | bodies that hold several workers |
@@ -32,6 +34,7 @@ mod cgroup;
 pub(crate) mod config;
 mod cpuset;
 pub(crate) mod defect;
+mod duty;
 pub(crate) mod enqueue;
 mod environment;
 pub(crate) mod fork;
@@ -40,12 +43,14 @@ pub(crate) mod hold;
 pub(crate) mod home;
 mod hooks;
 mod idle;
+pub(crate) mod lowering;
 pub(crate) mod lowerings;
 #[cfg(all(test, any(loom, shuttle)))]
 mod models;
 pub(crate) mod open;
 pub(crate) mod opener;
 mod openmp;
+mod operations;
 mod pace;
 pub(crate) mod plain;
 pub(crate) mod queues;

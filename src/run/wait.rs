@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::blocked::Resumed;
-use super::lowerings::{Duty, Idler};
+use super::duty::{Duty, Idler};
 use super::runtime::Runtime;
 use super::seat;
 use crate::abi::status::{

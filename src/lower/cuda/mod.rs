@@ -81,7 +81,7 @@ use crate::order::failure::SpreadMap;
 use crate::order::memory::{HostMemory, Memory};
 use crate::order::operation::Operation;
 use crate::run::config::Mode;
-use crate::run::lowerings::{Lowering, StagedCopy};
+use crate::run::lowering::{Lowering, StagedCopy};
 use crate::run::runtime::Runtime;
 
 /// How long completions are looked for before the bell is hung up. A host function costs the stream 5 us and tells of a

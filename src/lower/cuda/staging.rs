@@ -19,7 +19,7 @@ use crate::abi::status::NORN_E_RESOURCE;
 use crate::abi::types::*;
 use crate::error::Result;
 use crate::order::memory::Memory;
-use crate::run::lowerings::StagedCopy;
+use crate::run::lowering::StagedCopy;
 use crate::run::runtime::Runtime;
 use crate::run::slice::Slice;
 

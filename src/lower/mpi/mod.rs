@@ -6,8 +6,8 @@
 //! |---|---|
 //! | `table`, `load`, `calls` | the calls; which MPI answers them; the same with Rust's types |
 //! | `attach`, `ending`, `worlds` | a world's first and last steps; handles |
-//! | `world` | the lowering: who may do what, and passes |
-//! | `declare`, `exchange` | from a call to an operation of the graph |
+//! | `world`, `pass` | who may do what; the lowering: when a pass is wanted, and what it does |
+//! | `declare`, `declare_collective`, `exchange` | from a call to an operation of the graph |
 //! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
@@ -18,7 +18,7 @@
 //! | `rest` | all ranks close, and each waits for another |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
-//! | `collective` | lanes, and the agreement before each collective |
+//! | `collective`, `agreement` | collectives in MPI; which of them all ranks enter |
 
 pub(crate) mod attach;
 mod balance;
@@ -26,6 +26,7 @@ mod calls;
 mod collective;
 mod control;
 pub(crate) mod declare;
+pub(crate) mod declare_collective;
 mod ending;
 mod engine;
 mod exchange;
@@ -36,11 +37,12 @@ mod launcher;
 mod lines;
 pub(crate) mod load;
 mod loaded;
-// Plug-ins have a header of their own, and norn.h must not repeat it.
+mod pass;
 mod post;
 mod quit;
 mod rest;
 pub(crate) mod stage;
+// Plug-ins have a header of their own, and norn.h must not repeat it.
 /// cbindgen:ignore
 pub mod table;
 mod told;

@@ -17,7 +17,7 @@ use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::lower::slice::Layout;
 use crate::order::memory::Memory;
-use crate::run::lowerings::StagedCopy;
+use crate::run::lowering::StagedCopy;
 use crate::run::runtime::Runtime;
 
 /// A message to declare.
