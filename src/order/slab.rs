@@ -110,7 +110,7 @@ impl<T: Vacant> Slab<T> {
 
     /// Fetches a slot that will be written soon into this core's cache: it may lie in another's.
     #[inline(always)]
-    fn prefetch(&self, index: u32) {
+    pub(crate) fn prefetch(&self, index: u32) {
         let slot = self
             .chunk_of(index)
             .wrapping_add(index as usize & (CHUNK - 1));

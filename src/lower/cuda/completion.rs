@@ -7,6 +7,7 @@ use parking_lot::MutexGuard;
 
 use super::bell;
 use super::driver::NOT_READY;
+use super::event::Event;
 use super::loss::{Loss, MOST_REFUSALS};
 use super::queues::{DeviceQueues, Discipline, InFlight, Stream};
 use super::{Cuda, UnderWay};
@@ -17,12 +18,24 @@ use crate::run::runtime::Runtime;
 
 /// What the driver tells of the work on a stream.
 enum Answer {
-    /// The oldest operation has completed.
-    Oldest,
+    /// So many of the oldest operations have completed.
+    Oldest(usize),
     /// Everything has.
     All,
     NotYet,
 }
+
+/// What an event tells.
+enum Told {
+    Complete,
+    NotYet,
+    /// The driver has refused to say, and the operation knows.
+    Nothing,
+}
+
+/// Operations issued since the last look for which the newest event of a stream is asked first: most of what is on it has
+/// completed then.
+const MANY: usize = 16;
 
 impl Cuda {
     /// Looks at the oldest operation of each stream, and ends what has completed. Returns whether anything has.
@@ -32,11 +45,12 @@ impl Cuda {
         }
         let mut guard = self.under_way.lock();
         let mut completed = core::mem::take(&mut guard.early);
+        let many = core::mem::take(&mut guard.issued) >= MANY;
         for index in 0..guard.devices.len() {
             if guard.devices[index].under_way == 0 {
                 continue;
             }
-            if let Err(loss) = self.look_at(&mut guard.devices[index], &mut completed) {
+            if let Err(loss) = self.look_at(&mut guard.devices[index], many, &mut completed) {
                 self.end_completed(runtime, &mut guard, &mut completed);
                 self.end_device(runtime, &mut guard, index, loss, None);
                 return true;
@@ -53,6 +67,7 @@ impl Cuda {
     fn look_at(
         &self,
         queues: &mut DeviceQueues,
+        many: bool,
         completed: &mut Vec<InFlight>,
     ) -> Result<(), Loss> {
         let device = queues.device.clone();
@@ -75,8 +90,12 @@ impl Cuda {
             position -= 1;
             let stream = queues.busy[position];
             loop {
-                match self.ask_stream(&mut queues.streams[stream])? {
-                    Answer::Oldest => completed.extend(queues.take_oldest(stream)),
+                match self.ask_stream(&mut queues.streams[stream], many)? {
+                    Answer::Oldest(count) => {
+                        for _ in 0..count {
+                            completed.extend(queues.take_oldest(stream));
+                        }
+                    }
                     Answer::All => {
                         while let Some(done) = queues.take_oldest(stream) {
                             completed.push(done);
@@ -102,9 +121,52 @@ impl Cuda {
         Ok(())
     }
 
-    /// What the driver tells of the work on a stream; see `loss` for where it refuses. The device's context is current.
-    fn ask_stream(&self, stream: &mut Stream) -> Result<Answer, Loss> {
+    /// Asks the event behind an operation. The device's context is current.
+    fn ask_event(&self, in_flight: &mut InFlight, event: Event) -> Result<Told, Loss> {
+        // SAFETY: an event recorded on a stream of this device, or by `norn_stream_record`.
+        match unsafe { self.driver.event_query(event.0) } {
+            Ok(()) => Ok(Told::Complete),
+            Err(refused) if refused.code == NOT_READY => Ok(Told::NotYet),
+            Err(refused) if refused.is_terminal() => Err(Loss::Fault(refused)),
+            Err(refused) => {
+                in_flight.refuse(refused);
+                Ok(Told::Nothing)
+            }
+        }
+    }
+
+    /// The oldest operation of a stream has completed: how many have, found by halves.
+    fn count_completed(&self, stream: &mut Stream) -> Result<usize, Loss> {
+        let (mut complete, mut open) = (1, stream.in_flight.len());
+        while complete < open {
+            let middle = complete + (open - complete) / 2;
+            let in_flight = &mut stream.in_flight[middle];
+            let Some(event) = in_flight.event else {
+                break;
+            };
+            match self.ask_event(in_flight, event)? {
+                Told::Complete => complete = middle + 1,
+                Told::NotYet => open = middle,
+                Told::Nothing => break,
+            }
+        }
+        Ok(complete)
+    }
+
+    /// What the driver tells of the work on a stream; see `loss` for where it refuses. `many`: as `MANY` has it. The
+    /// device's context is current.
+    fn ask_stream(&self, stream: &mut Stream, many: bool) -> Result<Answer, Loss> {
         let raw = stream.raw();
+        // A stream whose events are in doubt is asked from its front only.
+        let several = stream.in_flight.len() > 1 && !stream.doubtful && !stream.foreign;
+        if several
+            && many
+            && let Some(newest) = stream.in_flight.back_mut()
+            && let Some(event) = newest.event
+            && matches!(self.ask_event(newest, event)?, Told::Complete)
+        {
+            return Ok(Answer::All);
+        }
         let Some(oldest) = stream.in_flight.front_mut() else {
             return Ok(Answer::NotYet);
         };
@@ -120,12 +182,13 @@ impl Cuda {
             }
         }
         if let Some(event) = oldest.event {
-            // SAFETY: an event recorded on a stream of this device.
-            match unsafe { self.driver.event_query(event.0) } {
-                Ok(()) => return Ok(Answer::Oldest),
-                Err(refused) if refused.code == NOT_READY => return Ok(Answer::NotYet),
-                Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
-                Err(refused) => oldest.refuse(refused),
+            match self.ask_event(oldest, event)? {
+                Told::Complete if several && many => {
+                    return self.count_completed(stream).map(Answer::Oldest);
+                }
+                Told::Complete => return Ok(Answer::Oldest(1)),
+                Told::NotYet => return Ok(Answer::NotYet),
+                Told::Nothing => {}
             }
         }
         stream.doubtful |= self.discipline == Discipline::Leased;
@@ -149,12 +212,10 @@ impl Cuda {
         let Some(event) = loose.event else {
             return Ok(true);
         };
-        // SAFETY: an event recorded by `norn_stream_record`.
-        match unsafe { self.driver.event_query(event.0) } {
-            Ok(()) => return Ok(true),
-            Err(refused) if refused.code == NOT_READY => return Ok(false),
-            Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
-            Err(refused) => loose.refuse(refused),
+        match self.ask_event(loose, event)? {
+            Told::Complete => return Ok(true),
+            Told::NotYet => return Ok(false),
+            Told::Nothing => {}
         }
         if loose.refusals < MOST_REFUSALS {
             return Ok(false);
@@ -171,32 +232,37 @@ impl Cuda {
         guard: &mut MutexGuard<'_, UnderWay>,
         completed: &mut Vec<InFlight>,
     ) -> bool {
-        for done in completed.iter() {
+        let mut left = core::mem::take(completed);
+        if left.is_empty() {
+            return false;
+        }
+        for done in &left {
             guard.flights.remove(&done.token.0);
         }
         // Whoever sees an operation complete sees complete what it followed: those come first, and if the host has
         // not found one of them yet, the operation waits for the next look.
         let graph = runtime.graph();
-        let mut left = core::mem::take(completed);
-        let mut ended = false;
-        while !left.is_empty() {
-            let (free, kept): (Vec<InFlight>, Vec<InFlight>) = left
-                .into_iter()
-                .partition(|done| done.operation.is_free(graph));
-            left = kept;
-            if free.is_empty() {
-                break;
-            }
-            ended = true;
-            self.count.fetch_sub(free.len(), Ordering::SeqCst);
-            MutexGuard::unlocked(guard, || {
-                for done in free {
-                    end(runtime, &done);
+        let total = left.len();
+        MutexGuard::unlocked(guard, || {
+            loop {
+                let before = left.len();
+                // In the order in which they were on their streams, so that once is mostly enough.
+                left.retain(|done| {
+                    let free = done.operation.is_free(graph);
+                    if free {
+                        end(runtime, done);
+                    }
+                    !free
+                });
+                if left.is_empty() || left.len() == before {
+                    break;
                 }
-            });
-        }
+            }
+        });
+        let ended = total - left.len();
+        self.count.fetch_sub(ended, Ordering::SeqCst);
         guard.early.append(&mut left);
-        ended
+        ended > 0
     }
 
     /// The device is given up: everything under way on it fails, and what waits for it. `first`: the operation in

@@ -21,8 +21,10 @@ use crate::run::enqueue::EnqueueBody;
 use crate::run::runtime::Runtime;
 use crate::sync::mutant;
 
-/// Operations put on streams before completions are looked at again.
+/// Operations put on streams before completions are looked at again, where somebody on the host waits for one.
 const AT_ONCE: usize = 16;
+/// As `AT_ONCE`, where nobody does: then a look finds several on each stream, and asks the driver once for all of them.
+const MOST_AT_ONCE: usize = 128;
 
 type Guard<'a> = MutexGuard<'a, UnderWay>;
 
@@ -32,7 +34,7 @@ impl Cuda {
     pub(super) fn issue_arrived(&self, runtime: &Runtime) -> bool {
         let bodies = runtime.runs_bodies_here();
         let mut arrived = Vec::new();
-        let mut issued = 0;
+        let (mut issued, mut limit) = (0, AT_ONCE);
         let mut guard = self.under_way.lock();
         // What an operation's issue satisfies arrives while this goes on, and needs no pass of its own.
         loop {
@@ -44,7 +46,7 @@ impl Cuda {
             }
             issued += self.end_doomed(runtime, &mut guard);
             for index in 0..guard.devices.len() {
-                while issued < AT_ONCE {
+                while issued < limit {
                     let Some((arrived, stream)) = self.next_with_stream(&mut guard.devices[index])
                     else {
                         break;
@@ -53,14 +55,33 @@ impl Cuda {
                     issued += 1;
                 }
             }
-            if issued >= AT_ONCE || issued == before || !self.inbox.has(bodies) {
+            if issued == before {
                 break;
             }
+            if issued >= limit {
+                if issued >= MOST_AT_ONCE || self.is_any_awaited(runtime, &guard) {
+                    break;
+                }
+                limit = issued + AT_ONCE;
+            }
         }
+        guard.issued += issued;
         if issued > 0 {
             guard.since = Instant::now();
         }
         issued > 0
+    }
+
+    /// Whether anybody on the host waits for an operation that is on a stream. A writer on the host behind readers on a
+    /// device is not seen; it waits for the next look.
+    fn is_any_awaited(&self, runtime: &Runtime, guard: &Guard<'_>) -> bool {
+        let graph = runtime.graph();
+        guard.devices.iter().any(|queues| {
+            let busy = queues.busy.iter();
+            busy.flat_map(|stream| &queues.streams[*stream].in_flight)
+                .chain(&queues.loose)
+                .any(|in_flight| graph.is_awaited(in_flight.node))
+        })
     }
 
     /// An operation has arrived: it is put behind a producer on its stream where that is possible; else it waits for a
@@ -356,6 +377,8 @@ impl Cuda {
                 return Ok(Put::Given(job));
             }
         }
+        let graph = runtime.graph();
+        graph.fetch_consumer(arrived.node);
         // SAFETY: the operation's data are pinned until it completes, which the event tells; the context is current.
         let queued = unsafe {
             match &operation.work {
@@ -366,6 +389,7 @@ impl Cuda {
                 Work::Enqueue(_) | Work::Recorded(_) => Ok(()),
             }
         };
+        graph.fetch_annex_of_consumer(arrived.node);
         // A part of it may be queued.
         let mut failed = failure_of(queued)?;
         if let Work::Enqueue(body) = operation.work {

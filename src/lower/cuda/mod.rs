@@ -19,8 +19,9 @@
 //! - A producer on a device satisfies a consumer on one as soon as it is issued (`order::issue`). The consumer's stream
 //!   waits for the producer's event, unless that is on the same stream, or older than the newest event of its stream that
 //!   this one has waited for. A consumer whose producer is the newest work on its stream is put behind it there.
-//! - The host learns of completions by looking, at the oldest event of each stream only; when nothing has come for a while
-//!   it asks for a host function on each busy stream and rests until one has rung (`bell`).
+//! - The host learns of completions by looking, at the oldest event of each stream, and at its newest first where many
+//!   operations were issued since the last look; when nothing has come for a while it asks for a host function on each busy
+//!   stream and rests until one has rung (`bell`).
 //! - A fault of the device ends it: everything on it and everything that comes later fails with the record of that fault.
 //!   Any other refusal of a query ends the operation, but not before its work has ended (`loss`).
 //!
@@ -136,6 +137,8 @@ struct UnderWay {
     early: Vec<InFlight>,
     /// When something last went on.
     since: Instant,
+    /// Operations put on streams since completions were last looked at.
+    issued: usize,
 }
 
 impl Cuda {
@@ -177,6 +180,7 @@ impl Cuda {
                 doomed: Vec::new(),
                 early: Vec::new(),
                 since: Instant::now(),
+                issued: 0,
             }),
             count: AtomicUsize::new(0),
             asleep: AtomicBool::new(false),
