@@ -285,7 +285,7 @@ impl Cuda {
         // Those on other devices that have followed these end when they are found complete.
         let (early, others) = core::mem::take(&mut guard.early)
             .into_iter()
-            .partition(|done: &InFlight| done.operation.device.number == number);
+            .partition(|done: &InFlight| done.operation.device == index);
         guard.early = others;
         let early: Vec<InFlight> = early;
         in_flight.extend(early);

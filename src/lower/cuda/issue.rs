@@ -87,7 +87,7 @@ impl Cuda {
     /// An operation has arrived: it is put behind a producer on its stream where that is possible; else it waits for a
     /// stream, or to end without one. Returns whether it was put on a stream.
     fn receive(&self, runtime: &Runtime, guard: &mut Guard<'_>, arrived: Arrived) -> bool {
-        let index = arrived.operation.device.number as usize;
+        let index = arrived.operation.device;
         let node = runtime.graph().nodes.get(arrived.node);
         let is_lost = guard.devices[index].device.loss().is_some();
         if is_lost || self.cause_of(runtime, &arrived) != 0 {
@@ -134,18 +134,20 @@ impl Cuda {
         guard.doomed = kept;
         let free: Vec<Arrived> = free;
         let ended = free.len();
+        let mut losses = Vec::with_capacity(ended);
         for arrived in &free {
-            let index = arrived.operation.device.number as usize;
+            let index = arrived.operation.device;
             self.discard_recorded(guard, index, arrived);
+            losses.push(guard.devices[index].device.loss());
         }
         self.count.fetch_sub(ended, Ordering::SeqCst);
         MutexGuard::unlocked(guard, || {
-            for arrived in free {
+            for (arrived, loss) in free.into_iter().zip(losses) {
                 if runtime.begin_operation(arrived.node) != Begin::Run {
                     continue;
                 }
                 let cause = self.cause_of(runtime, &arrived);
-                match arrived.operation.device.loss() {
+                match loss {
                     Some(loss) if cause == 0 => self.fail_by_loss(runtime, arrived.node, loss),
                     _ => runtime.finish_operation(arrived.node, &Outcome::Propagated(cause)),
                 }
@@ -199,7 +201,7 @@ impl Cuda {
             self.count.fetch_sub(1, Ordering::SeqCst);
             return;
         }
-        let device = arrived.operation.device.clone();
+        let device = guard.devices[index].device.clone();
         if let Some(loss) = device.loss() {
             guard.devices[index].give_back_if_empty(stream);
             self.discard_recorded(guard, index, &arrived);
@@ -267,7 +269,7 @@ impl Cuda {
     /// The event of work of the application's, if it is such, when nobody is going to ask it.
     pub(super) fn discard_recorded(&self, guard: &mut Guard<'_>, index: usize, arrived: &Arrived) {
         if let Work::Recorded(event) = arrived.operation.work
-            && let Ok(_entered) = arrived.operation.device.enter()
+            && let Ok(_entered) = guard.devices[index].device.enter()
         {
             guard.devices[index].events.discard(self.driver, event);
         }
@@ -338,7 +340,8 @@ impl Cuda {
                 failed: None,
             });
         }
-        let ready = operation.device.enter().and_then(|entered| {
+        let device = guard.devices[index].device.clone();
+        let ready = device.enter().and_then(|entered| {
             self.wait_on_stream(guard, index, stream, arrived)?;
             Ok(entered)
         });
@@ -369,10 +372,9 @@ impl Cuda {
             && operation.stream == 0
         {
             let queues = &mut guard.devices[index];
-            let device = &operation.device;
             let given = queues
                 .copiers
-                .give(self.runtime, device, &self.bell, plan, raw);
+                .give(self.runtime, &device, &self.bell, plan, raw);
             if let Some(job) = given {
                 return Ok(Put::Given(job));
             }
@@ -477,12 +479,12 @@ impl Cuda {
             if flight.device == index && flight.stream == Some(stream) {
                 continue;
             }
-            let entry = &mut under_way.devices[index].streams[stream];
+            let queues = &mut under_way.devices[index];
+            let entry = &mut queues.streams[stream];
             if !entry.must_wait_for(flight) || mutant!("wait_left_out") {
                 continue;
             }
-            let device = &arrived.operation.device;
-            device.waits.fetch_add(1, Ordering::Relaxed);
+            queues.device.waits.fetch_add(1, Ordering::Relaxed);
             // SAFETY: an event that is recorded, and a stream of this device or of the application's.
             unsafe {
                 self.driver

@@ -107,7 +107,7 @@ pub(crate) struct Cuda {
     staging_pool: Arc<StagingPool>,
     modules: RwLock<Vec<Module>>,
     kernels: RwLock<Vec<Kernel>>,
-    inbox: Arc<Inbox>,
+    inbox: &'static Inbox,
     bell: Arc<Bell>,
     under_way: Mutex<UnderWay>,
     /// Operations on devices. Written by the thread that makes passes.
@@ -172,7 +172,7 @@ impl Cuda {
             staging_pool: Arc::default(),
             modules: RwLock::default(),
             kernels: RwLock::default(),
-            inbox: Arc::default(),
+            inbox: Inbox::get(),
             bell: Bell::new(runtime),
             under_way: Mutex::new(UnderWay {
                 devices: Vec::new(),
@@ -329,13 +329,13 @@ impl Cuda {
     /// An operation of a device. `joins`: producers that are issued are enough for it, where the mode has streams to wait.
     fn operation(
         &self,
-        device: &Arc<Device>,
+        device: i32,
         work: Work,
         stream: usize,
         joins: bool,
     ) -> Arc<DeviceOperation> {
         let joins = joins && self.discipline == Discipline::Leased;
-        DeviceOperation::new(&self.inbox, device, work, stream, joins)
+        DeviceOperation::new(self.inbox, device as usize, work, stream, joins)
     }
 
     /// Operations that are on devices or wait for a stream.
@@ -438,8 +438,12 @@ impl Lowering for Cuda {
         let operation = check_stream(task.stream as usize)
             .and_then(|()| self.device_for(task, || self.only_device("task.place")))
             .map(|device| {
-                self.operation(&device, Work::Enqueue(body), task.stream as usize, true)
-                    as Arc<dyn Operation>
+                self.operation(
+                    device.number,
+                    Work::Enqueue(body),
+                    task.stream as usize,
+                    true,
+                ) as Arc<dyn Operation>
             });
         Some(operation)
     }
@@ -478,6 +482,7 @@ impl Lowering for Cuda {
         for device in self.devices.write().drain(..) {
             device.close();
         }
+        self.inbox.give_back();
     }
 }
 

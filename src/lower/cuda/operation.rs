@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::copy::{CopyPlan, FillPlan};
-use super::device::Device;
 use super::event::Event;
 use super::kernel::Launch;
 use crate::order::graph::Graph;
@@ -63,8 +62,10 @@ pub(crate) enum Stage {
 
 /// An operation of one device.
 pub(crate) struct DeviceOperation {
-    pub(crate) inbox: Arc<Inbox>,
-    pub(crate) device: Arc<Device>,
+    inbox: &'static Inbox,
+    /// Number of its device. It holds no count of anything that the submitter and the thread that makes passes share: each
+    /// would take that line from the other for every operation.
+    pub(crate) device: usize,
     pub(crate) work: Work,
     /// Stream of the application's that it is pinned to, 0: a leased one.
     pub(crate) stream: usize,
@@ -92,15 +93,15 @@ struct Notes {
 
 impl DeviceOperation {
     pub(crate) fn new(
-        inbox: &Arc<Inbox>,
-        device: &Arc<Device>,
+        inbox: &'static Inbox,
+        device: usize,
         work: Work,
         stream: usize,
         joins: bool,
     ) -> Arc<Self> {
         Arc::new(Self {
-            inbox: inbox.clone(),
-            device: device.clone(),
+            inbox,
+            device,
             work,
             stream,
             joins,
@@ -145,7 +146,7 @@ impl DeviceOperation {
 impl Operation for DeviceOperation {
     fn arrive(self: Arc<Self>, node: u32) {
         self.set_stage(Stage::Arrived);
-        let inbox = self.inbox.clone();
+        let inbox = self.inbox;
         inbox.push(Arrived {
             node,
             operation: self,
@@ -183,7 +184,7 @@ impl Operation for DeviceOperation {
     }
 
     fn device(&self) -> i32 {
-        self.device.number
+        self.device as i32
     }
 
     fn describe(&self) -> String {
@@ -192,11 +193,7 @@ impl Operation for DeviceOperation {
             1 => "waits for a stream",
             _ => "issued, not complete",
         };
-        format!(
-            "{} on device {}: {stage}",
-            self.work.name(),
-            self.device.number
-        )
+        format!("{} on device {}: {stage}", self.work.name(), self.device)
     }
 }
 
@@ -217,7 +214,21 @@ pub(crate) struct Inbox {
     body_count: AtomicUsize,
 }
 
+/// Inboxes of lowerings that have closed, for the next ones: operations name theirs without counting.
+static SPARE: Mutex<Vec<&'static Inbox>> = Mutex::new(Vec::new());
+
 impl Inbox {
+    /// An empty one.
+    pub(crate) fn get() -> &'static Self {
+        let spare = SPARE.lock().pop();
+        spare.unwrap_or_else(|| Box::leak(Box::default()))
+    }
+
+    /// Gives it back when every operation has ended.
+    pub(crate) fn give_back(&'static self) {
+        SPARE.lock().push(self);
+    }
+
     fn push(&self, arrived: Arrived) {
         let (queue, count) = if arrived.operation.is_body() {
             (&self.bodies, &self.body_count)
