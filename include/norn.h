@@ -132,7 +132,8 @@
 #define NORN_COPY_ARG (1 << 3)
 
 // For collectives: not preceded by the agreement of all ranks on whether it is entered. If one of them cannot enter
-// it, the world fails.
+// it, the world fails. Who is inside already gives it up: its token fails, and MPI may still touch its memory until
+// MPI_Finalize; the lane (`norn_world_lane`) carries nothing more.
 #define NORN_UNGUARDED (1 << 4)
 
 // In place of a key: the n-th such edge of an ordered pair of ranks matches the n-th on the other side.

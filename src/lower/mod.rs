@@ -2,4 +2,3 @@
 
 pub(crate) mod cuda;
 pub(crate) mod mpi;
-pub(crate) mod slice;

@@ -8,12 +8,38 @@ use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::order::extent::Blocks;
 
+/// Bytes of data in one element, and bytes from one element to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    pub(crate) bytes: u64,
+    pub(crate) extent: u64,
+}
+
+impl Element {
+    /// An element of a type that norn knows; None for a type of MPI's.
+    pub(crate) fn of(datatype: norn_type) -> Option<Self> {
+        let bytes = match datatype {
+            NORN_BYTE | NORN_I8 | NORN_U8 => 1,
+            NORN_I16 | NORN_U16 => 2,
+            NORN_I32 | NORN_U32 | NORN_F32 => 4,
+            NORN_I64 | NORN_U64 | NORN_F64 | NORN_C64 => 8,
+            NORN_C128 => 16,
+            _ => return None,
+        };
+        Some(Self {
+            bytes,
+            extent: bytes,
+        })
+    }
+}
+
 /// Bytes in memory: `planes` planes of `blocks` blocks of `count` elements. Distances are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slice {
     pub(crate) start: usize,
-    /// Bytes in an element.
+    /// Bytes of data in an element, and from one to the next: more, where a type of MPI's has gaps.
     pub(crate) element: u64,
+    pub(crate) extent: u64,
     /// Elements in a block.
     pub(crate) count: u64,
     pub(crate) blocks: u64,
@@ -30,12 +56,17 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// Bytes in a block.
+    /// Bytes of data in a block.
     pub(crate) fn block_bytes(&self) -> u64 {
         self.count * self.element
     }
 
-    /// Bytes in all.
+    /// Bytes that a block extends over.
+    fn block_extent(&self) -> u64 {
+        self.count * self.extent
+    }
+
+    /// Bytes of data in all.
     pub(crate) fn bytes(&self) -> u64 {
         self.block_bytes() * self.blocks * self.planes
     }
@@ -47,7 +78,7 @@ impl Slice {
             _ => {
                 (self.planes - 1) * self.plane_stride
                     + (self.blocks - 1) * self.stride
-                    + self.block_bytes()
+                    + self.block_extent()
             }
         }
     }
@@ -56,7 +87,7 @@ impl Slice {
     fn as_blocks(&self, offset: u64) -> Blocks {
         Blocks {
             offset,
-            bytes: self.block_bytes(),
+            bytes: self.block_extent(),
             blocks: self.blocks,
             stride: self.stride,
             planes: self.planes,
@@ -69,7 +100,8 @@ impl Slice {
         self.span() == self.bytes()
     }
 
-    /// Starts of its rows, ascending, and the bytes in each. One run of bytes is one row.
+    /// Starts of its rows, and the bytes in each. One run of bytes is one row. They ascend, because what is copied has its
+    /// blocks and planes one behind the other (`resolve_copied`).
     fn rows(&self) -> (impl Iterator<Item = u64>, u64) {
         let (planes, blocks, bytes) = match self.is_contiguous() {
             true => (1, 1, self.bytes()),
@@ -127,7 +159,7 @@ impl Slice {
         })
     }
 
-    fn access(&self, mode: i32) -> Option<norn_access> {
+    pub(crate) fn access(&self, mode: i32) -> Option<norn_access> {
         (self.data.id != 0).then(|| norn_access {
             data: self.data,
             mode,
@@ -136,60 +168,55 @@ impl Slice {
     }
 }
 
-/// Bytes in an element of a type that norn knows.
-pub(crate) fn size_of_type(of: norn_type) -> Option<u64> {
-    Some(match of {
-        NORN_BYTE | NORN_I8 | NORN_U8 => 1,
-        NORN_I16 | NORN_U16 => 2,
-        NORN_I32 | NORN_U32 | NORN_F32 => 4,
-        NORN_I64 | NORN_U64 | NORN_F64 | NORN_C64 => 8,
-        NORN_C128 => 16,
-        _ => return None,
-    })
-}
-
 impl Runtime {
-    /// What a slice means. `name` names it in messages. `element`: bytes in an element of a type of MPI's, which only
-    /// MPI knows; None where such a type cannot be used.
-    pub(crate) fn resolve_slice(
-        &self,
-        slice: &norn_slice,
-        name: &str,
-        element: Option<u64>,
-    ) -> Result<Slice> {
+    /// What a slice means that is copied or filled. `name` names it in messages.
+    pub(crate) fn resolve_copied(&self, slice: &norn_slice, name: &str) -> Result<Slice> {
         let refuse = |text: String| Err(Error::new(NORN_E_INVALID, format!("{name}.{text}")));
-        if slice.flags != 0 || slice.reserved != 0 {
-            return refuse("flags is reserved and must be 0".into());
-        }
-        let element = match (size_of_type(slice.r#type), element) {
-            (Some(element), _) => element,
-            (None, Some(element)) if slice.r#type & NORN_OF_MPI != 0 => element,
-            (None, _) if slice.r#type & NORN_OF_MPI != 0 => {
-                return Err(Error::new(
-                    NORN_E_UNSUPPORTED,
-                    format!("{name}.type: a type of MPI's can be sent and received, not copied"),
-                ));
+        let Some(element) = Element::of(slice.r#type) else {
+            if slice.r#type & NORN_OF_MPI == 0 {
+                return refuse(format!("type {} is none", slice.r#type));
             }
-            _ => return refuse(format!("type {} is none", slice.r#type)),
+            return Err(Error::new(
+                NORN_E_UNSUPPORTED,
+                format!("{name}.type: a type of MPI's can be sent and received, not copied"),
+            ));
         };
-        let laid_out = lay_out(slice, element);
-        let Some((offset, mut resolved)) = laid_out else {
-            return refuse("count, blocks, stride and planes exceed the address space".into());
-        };
-        let empty = resolved.bytes() == 0;
-        if !empty && resolved.blocks > 1 && resolved.stride < resolved.block_bytes() {
+        let resolved = self.resolve_slice(slice, name, element)?;
+        if resolved.bytes() == 0 {
+            return Ok(resolved);
+        }
+        if resolved.blocks > 1 && resolved.stride < resolved.block_bytes() {
             return refuse(format!(
                 "stride {} is less than count {}",
                 slice.stride, slice.count
             ));
         }
-        let plane = (resolved.blocks.max(1) - 1) * resolved.stride + resolved.block_bytes();
-        if !empty && resolved.planes > 1 && resolved.plane_stride < plane {
+        let plane = (resolved.blocks - 1) * resolved.stride + resolved.block_bytes();
+        if resolved.planes > 1 && resolved.plane_stride < plane {
             return refuse(format!(
                 "plane_stride {} is less than a plane",
                 slice.plane_stride
             ));
         }
+        Ok(resolved)
+    }
+
+    /// What a slice means, whose blocks may overlap. `name` names it in messages; `element`: of its type.
+    pub(crate) fn resolve_slice(
+        &self,
+        slice: &norn_slice,
+        name: &str,
+        element: Element,
+    ) -> Result<Slice> {
+        let refuse = |text: String| Err(Error::new(NORN_E_INVALID, format!("{name}.{text}")));
+        if slice.flags != 0 || slice.reserved != 0 {
+            return refuse("flags is reserved and must be 0".into());
+        }
+        let laid_out = lay_out(slice, element);
+        let Some((offset, mut resolved)) = laid_out else {
+            return refuse("count, blocks, stride and planes exceed the address space".into());
+        };
+        let empty = resolved.bytes() == 0;
         let end = offset + resolved.span();
         if slice.data.id == 0 {
             if slice.ptr.is_null() && !empty {
@@ -221,20 +248,22 @@ impl Runtime {
         resolved.place = place;
         resolved.kind = kind;
         resolved.data = slice.data;
-        if !empty && !memory.has_in_rows(&resolved.as_blocks(offset)) {
+        // A type with gaps may describe rows itself, and only MPI knows which: it is taken at its word.
+        let gapless = element.bytes == element.extent;
+        if !empty && gapless && !memory.has_in_rows(&resolved.as_blocks(offset)) {
             return refuse(format!(
                 "data: the slice leaves the rows of {}; give blocks and stride",
                 memory.describe_rows()
             ));
         }
-        // Its blocks do not overlap and lie in the datum: all bytes are every byte.
-        resolved.covers = resolved.bytes() == memory.own_bytes();
+        // Blocks of a target do not overlap and lie in the datum: all bytes are every byte.
+        resolved.covers = gapless && resolved.bytes() == memory.own_bytes();
         Ok(resolved)
     }
 }
 
 /// Offset and layout in bytes, unless a number overflows.
-fn lay_out(slice: &norn_slice, element: u64) -> Option<(u64, Slice)> {
+fn lay_out(slice: &norn_slice, element: Element) -> Option<(u64, Slice)> {
     let (blocks, planes) = (slice.blocks.max(1), slice.planes.max(1));
     let stride = match slice.stride {
         0 => slice.count,
@@ -246,21 +275,23 @@ fn lay_out(slice: &norn_slice, element: u64) -> Option<(u64, Slice)> {
     };
     let resolved = Slice {
         start: 0,
-        element,
+        element: element.bytes,
+        extent: element.extent,
         count: slice.count,
         blocks,
-        stride: stride.checked_mul(element)?,
+        stride: stride.checked_mul(element.extent)?,
         planes,
-        plane_stride: plane_stride.checked_mul(element)?,
+        plane_stride: plane_stride.checked_mul(element.extent)?,
         place: norn_place::default(),
         kind: NORN_MEMORY_HOST,
         data: norn_data::default(),
         covers: false,
     };
-    let offset = slice.offset.checked_mul(element)?;
+    let offset = slice.offset.checked_mul(element.extent)?;
     // So that no later sum or product can overflow.
-    let block = slice.count.checked_mul(element)?;
-    block.checked_mul(blocks)?.checked_mul(planes)?;
+    let data = slice.count.checked_mul(blocks)?.checked_mul(planes)?;
+    data.checked_mul(element.bytes)?;
+    let block = slice.count.checked_mul(element.extent)?;
     let span = (planes - 1)
         .checked_mul(resolved.plane_stride)?
         .checked_add((blocks - 1).checked_mul(resolved.stride)?)?
@@ -272,6 +303,15 @@ fn lay_out(slice: &norn_slice, element: u64) -> Option<(u64, Slice)> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+
+    const BYTE: Element = Element {
+        bytes: 1,
+        extent: 1,
+    };
+    const DOUBLE: Element = Element {
+        bytes: 8,
+        extent: 8,
+    };
 
     fn empty() -> norn_slice {
         // SAFETY: all-zero bytes are the empty slice, as the C API says.
@@ -287,7 +327,7 @@ mod tests {
             planes: 2,
             ..empty()
         };
-        let (offset, resolved) = lay_out(&slice, 8).unwrap();
+        let (offset, resolved) = lay_out(&slice, DOUBLE).unwrap();
         assert_eq!(offset, 0);
         assert_eq!((resolved.stride, resolved.plane_stride), (32, 96));
         assert_eq!((resolved.bytes(), resolved.span()), (192, 192));
@@ -303,7 +343,7 @@ mod tests {
             offset: 2,
             ..empty()
         };
-        let (offset, resolved) = lay_out(&slice, 8).unwrap();
+        let (offset, resolved) = lay_out(&slice, DOUBLE).unwrap();
         assert_eq!((offset, resolved.bytes(), resolved.span()), (16, 96, 192));
         assert!(!resolved.is_contiguous());
     }
@@ -320,7 +360,7 @@ mod tests {
                 plane_stride: 100,
                 ..empty()
             };
-            let (offset, resolved) = lay_out(&slice, 1).unwrap();
+            let (offset, resolved) = lay_out(&slice, BYTE).unwrap();
             Slice {
                 start: 1000 + offset as usize,
                 ..resolved
@@ -368,7 +408,7 @@ mod tests {
                 ..empty()
             },
         ] {
-            assert!(lay_out(&slice, 8).is_none());
+            assert!(lay_out(&slice, DOUBLE).is_none());
         }
         let (_, resolved) = lay_out(
             &norn_slice {
@@ -376,7 +416,7 @@ mod tests {
                 stride: 3,
                 ..empty()
             },
-            8,
+            DOUBLE,
         )
         .unwrap();
         assert_eq!((resolved.bytes(), resolved.span()), (0, 0));

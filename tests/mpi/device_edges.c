@@ -2,32 +2,11 @@
 // failures, ceilings. On any driver; run.sh runs it on the stand-in.
 //
 //   device_edges KERNELS        the path of tests/cuda/kernels.ptx
-#include <mpi.h>
-#include <norn_mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
+
 #define COUNT 5000
-
-static int rank, size;
-
-static void ok_at(norn_status status, int line) {
-    if (status != NORN_OK) {
-        fprintf(stderr, "rank %d, line %d: %s: %s\n", rank, line, norn_status_name(status), norn_last_error());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-        exit(1);
-    }
-}
-#define OK(call) ok_at((call), __LINE__)
-#define CHECK(truth)                                                                                                   \
-    do {                                                                                                               \
-        if (!(truth)) {                                                                                                \
-            fprintf(stderr, "rank %d, line %d: not so: %s (%s)\n", rank, __LINE__, #truth, norn_last_error());         \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                                              \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
 
 static norn_runtime *rt;
 static norn_world *world;

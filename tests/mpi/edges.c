@@ -1,28 +1,7 @@
 // Edges between real ranks: a ring of ordered edges, failure across ranks, collectives, detach and attach again.
-#include <mpi.h>
-#include <norn_mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static int rank, size;
-
-static void ok_at(norn_status status, int line) {
-    if (status != NORN_OK) {
-        fprintf(stderr, "rank %d, line %d: %s: %s\n", rank, line, norn_status_name(status), norn_last_error());
-        MPI_Abort(MPI_COMM_WORLD, 1);
-        exit(1);
-    }
-}
-#define OK(call) ok_at((call), __LINE__)
-#define CHECK(truth)                                                                                                   \
-    do {                                                                                                               \
-        if (!(truth)) {                                                                                                \
-            fprintf(stderr, "rank %d, line %d: not so: %s\n", rank, __LINE__, #truth);                                 \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                                              \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
+#include "check.h"
 
 static int32_t fails(norn_self *self, void *arg) {
     return norn_self_fail(self, 7, arg);

@@ -1,23 +1,12 @@
 // Edges of more than 2^31 - 1 elements, and of more than 2 GiB; with an argument, a broadcast. Two ranks, and about 6 GiB of
 // memory.
 #define _GNU_SOURCE
-#include <mpi.h>
-#include <norn_mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
-static int rank;
+#include "check.h"
+
 static norn_runtime *rt;
 static norn_world *world;
-
-static void ok_at(norn_status status, int line) {
-    if (status == NORN_OK) return;
-    fprintf(stderr, "rank %d, line %d: %s: %s\n", rank, line, norn_status_name(status), norn_last_error());
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    exit(1);
-}
-#define OK(call) ok_at((call), __LINE__)
 
 /* Where marks are: the ends, both sides of the 31st and 32nd bit, and between. */
 static const uint64_t marks[] = {0, 1, 4095, (1ull << 31) - 2, (1ull << 31) - 1, 1ull << 31, (1ull << 31) + 6, (1ull << 32) - 1, 1ull << 32};
@@ -76,6 +65,8 @@ int main(int argc, char **argv) {
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    CHECK(size == 2);
     OK(norn_open(NULL, &rt));
     OK(norn_world_attach(rt, MPI_COMM_WORLD, NULL, &world));
     for (int i = 0; i < 5 && argc == 1; i++) pass(sizes[i], NORN_BYTE, "bytes", 0);

@@ -170,6 +170,8 @@ edging() { # MPI FAMILY: the programs
     compile "$1" "$2" "edges_$1" "$here/edges.c" $norn
     # shellcheck disable=SC2086
     compile "$1" "$2" "finalized_$1" "$here/finalized.c" $norn
+    # shellcheck disable=SC2086
+    compile "$1" "$2" "unguarded_$1" "$here/unguarded.c" $norn
 }
 in_fortran() { # MPI: the module compiled by this MPI's compiler, and a program that uses it
     local file folder=$work/fortran_$1
@@ -343,6 +345,9 @@ while read -r name family; do
         *) check "$name: a broadcast over 2 GiB" mpirun "$name" 2 "./large_$name" broadcast ;;
         esac
     fi
+    for why in fails leaves; do
+        check "$name: a collective without an agreement, one rank $why" mpirun "$name" 3 "./unguarded_$name" $why
+    done
     for when in idle pending busy; do
         check "$name: MPI_Finalize too early, $when" mpirun "$name" 2 "./finalized_$name" $when
     done

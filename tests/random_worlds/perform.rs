@@ -230,6 +230,9 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -
                     count: program.elements as u64,
                     ..numbers(&[])
                 };
+                if program.unguarded {
+                    how.flags |= NORN_UNGUARDED;
+                }
                 // SAFETY: as above.
                 ok(unsafe { norn_allreduce(rank.world, null(), &all, NORN_SUM, &how, &mut token) });
                 cancel(token);

@@ -53,6 +53,8 @@ pub struct Program {
     pub leaves: Option<(usize, usize)>,
     /// A rank, how many steps it has submitted, and what it does then.
     pub blow: Option<(usize, usize, Blow)>,
+    /// Its collectives are.
+    pub unguarded: bool,
     pub tag_limit: u64,
     pub lanes: i32,
     pub delay: u64,
@@ -140,6 +142,7 @@ impl Program {
             cancelled,
             leaves,
             blow: None,
+            unguarded: false,
             tag_limit,
             lanes: random.i32(1..4),
             delay: [0, 3, 30][random.usize(..3)],
@@ -156,19 +159,10 @@ impl Program {
         let mut random = fastrand::Rng::with_seed(!seed);
         let rank = random.usize(..program.ranks);
         let steps = program.order_of(rank).len();
-        let mut kind = [Blow::Cancel, Blow::Fail, Blow::Finalize][random.usize(..3)];
-        // A known defect (README, honest limits): a cancel in the middle of collectives may leave another rank waiting.
-        let has_sums = program
-            .steps
-            .iter()
-            .any(|step| matches!(step, Step::Sum { .. }));
-        if has_sums && std::env::var_os("NORN_TEST_KNOWN").is_none() {
-            kind = match kind {
-                Blow::Cancel => Blow::Fail,
-                other => other,
-            };
-        }
+        let kind = [Blow::Cancel, Blow::Fail, Blow::Finalize][random.usize(..3)];
         program.blow = Some((rank, random.usize(..steps + 1), kind));
+        // One in four has no agreements: whatever fails before a collective fails the world.
+        program.unguarded = random.u32(..4) == 0;
         program
     }
 

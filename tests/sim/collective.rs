@@ -26,6 +26,11 @@ pub struct Meeting {
 }
 
 impl Meeting {
+    /// Whether a rank waits in it.
+    pub fn holds(&self, rank: usize) -> bool {
+        self.parts.iter().any(|part| part.rank == rank)
+    }
+
     /// A rank has died: gives the requests that end because of it.
     pub fn abandon(&mut self) -> Vec<Request> {
         self.abandoned = true;

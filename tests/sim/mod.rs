@@ -89,6 +89,11 @@ impl Job {
         state().communicators(self.number) - self.comms.len()
     }
 
+    /// Communicators as `communicators` counts them in which some rank waits in a collective that not all have called.
+    pub fn stuck_communicators(&self) -> usize {
+        state().stuck_communicators(self.number)
+    }
+
     /// Messages that nobody has received.
     pub fn leftovers(&self) -> usize {
         state().leftovers(self.number)

@@ -293,6 +293,19 @@ impl State {
             .count()
     }
 
+    pub fn stuck_communicators(&self, job: usize) -> usize {
+        let waits = |member: &&Member| {
+            let meetings = &self.comms[member.comm].meetings;
+            meetings.values().any(|meeting| meeting.holds(member.rank))
+        };
+        self.members
+            .iter()
+            .flatten()
+            .filter(|member| self.comms[member.comm].job == job)
+            .filter(waits)
+            .count()
+    }
+
     pub fn leftovers(&self, job: usize) -> usize {
         let arrived = |comm: &Comm| comm.arrived.values().map(VecDeque::len).sum::<usize>();
         self.comms

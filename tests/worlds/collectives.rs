@@ -3,6 +3,7 @@
 use std::ptr::{null, null_mut};
 
 use norn::abi::datatype::*;
+use norn::abi::runtime::*;
 use norn::abi::status::*;
 use norn::abi::task::*;
 use norn::abi::types::*;
@@ -341,7 +342,7 @@ fn collectives_that_differ_between_ranks_fail_on_all_and_later_ones_go_on() {
         let all = room_of_numbers(&mut memory);
         let half = norn::abi::slice::norn_slice { count: 2, ..*all };
         let mine = if first { &*all } else { &half };
-        for case in 0..5 {
+        for case in 0..5usize {
             let mut token = norn_token::default();
             // SAFETY: the memory outlives the waits.
             unsafe {
@@ -356,6 +357,15 @@ fn collectives_that_differ_between_ranks_fail_on_all_and_later_ones_go_on() {
                     }
                 });
                 assert_eq!(rank.wait(token), NORN_E_MISMATCH, "case {case}");
+                let said = text(&rank.record(token).text);
+                let differs = [
+                    "MPI_Ibarrier on one rank, MPI_Iallreduce on another",
+                    "bytes 16 on one rank, 32 on another",
+                    "bytes 16 on one rank, 32 on another",
+                    "root 0 on one rank, 1 on another",
+                    "operation ",
+                ][case];
+                assert!(said.contains(differs), "case {case}: {said}");
                 ok(norn_allreduce(
                     world,
                     null(),
@@ -368,5 +378,104 @@ fn collectives_that_differ_between_ranks_fail_on_all_and_later_ones_go_on() {
             }
         }
         assert_eq!(memory, [1; 4]);
+    });
+}
+
+/// An unguarded barrier on a lane, after `after`.
+fn unguarded_barrier(world: *mut norn_world, after: &[norn_token]) -> norn_token {
+    let mut how = how();
+    how.flags = NORN_UNGUARDED;
+    how.after = after.as_ptr();
+    how.after_count = after.len() as u64;
+    let mut token = norn_token::default();
+    // SAFETY: the pointers are of live variables.
+    ok(unsafe { norn_barrier(world, &how, &mut token) });
+    token
+}
+
+#[test]
+fn unguarded_collectives_run_in_their_order_beside_guarded_ones() {
+    on_ranks(&four(), |rank| {
+        let mut sums = [[i64::from(rank.rank)]; 6];
+        let tokens: Vec<norn_token> = (0..)
+            .zip(&mut sums)
+            .map(|(at, sum)| {
+                let mut how = how();
+                how.flags = if at % 2 == 0 { NORN_UNGUARDED } else { 0 };
+                let mut token = norn_token::default();
+                let memory = room_of_numbers(sum);
+                // SAFETY: the memory outlives the waits.
+                unsafe {
+                    let (to, op) = (&*memory, if at < 3 { NORN_SUM } else { NORN_MAX });
+                    ok(norn_allreduce(rank.world, null(), to, op, &how, &mut token));
+                }
+                token
+            })
+            .collect();
+        tokens.into_iter().for_each(|token| ok(rank.wait(token)));
+        assert_eq!(sums, [[6], [6], [6], [3], [3], [3]]);
+    });
+}
+
+#[test]
+fn an_unguarded_collective_that_one_rank_cannot_enter_fails_on_all_with_its_record() {
+    on_ranks(&four(), |rank| {
+        let failed = rank.task(if rank.rank == 2 { 8 } else { 0 }, &[]);
+        let token = unguarded_barrier(rank.world, &[failed]);
+        // What stands behind it on the lane, guarded or not, cannot be entered either.
+        let behind = unguarded_barrier(rank.world, &[]);
+        let mut guarded = norn_token::default();
+        // SAFETY: the output is writable.
+        ok(unsafe { norn_barrier(rank.world, null(), &mut guarded) });
+        for token in [token, behind, guarded] {
+            assert_eq!(rank.wait(token), NORN_E_PROPAGATED);
+            let record = rank.record(token);
+            assert_eq!((record.rank, record.code), (2, 8));
+        }
+        let _ = rank.wait(failed);
+    });
+}
+
+#[test]
+fn an_unguarded_collective_with_a_rank_that_leaves_without_it_fails() {
+    on_ranks(&four(), |rank| {
+        if rank.rank == 1 {
+            return;
+        }
+        let token = unguarded_barrier(rank.world, &[]);
+        assert_eq!(rank.wait(token), NORN_E_PROPAGATED);
+        let record = rank.record(token);
+        assert_eq!((record.rank, record.cause_status), (1, NORN_E_CLOSED));
+    });
+}
+
+#[test]
+fn a_lane_that_has_ended_leaves_the_other_lanes_alone() {
+    on_ranks(&four(), |rank| {
+        let mut lane = null_mut();
+        // SAFETY: the output is writable.
+        ok(unsafe { norn_world_lane(rank.world, &mut lane) });
+        let missed = (rank.rank != 3).then(|| unguarded_barrier(lane, &[]));
+        let other = unguarded_barrier(rank.world, &[]);
+        ok(rank.wait(other));
+        if let Some(missed) = missed {
+            // Rank 3 closes now, and enters nothing more.
+            assert_eq!(rank.wait(missed), NORN_E_PROPAGATED);
+            assert_eq!(rank.record(missed).rank, 3);
+        }
+    });
+}
+
+#[test]
+fn ranks_that_all_close_in_different_unguarded_collectives_end() {
+    on_ranks(&four(), |rank| {
+        let mut lane = null_mut();
+        // SAFETY: the output is writable.
+        ok(unsafe { norn_world_lane(rank.world, &mut lane) });
+        let first = [rank.world, lane][rank.rank as usize % 2];
+        unguarded_barrier(first, &[]);
+        // SAFETY: the handle is used no more.
+        let status = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
+        assert!(status != NORN_OK && status != NORN_E_TIMEOUT, "{status}");
     });
 }

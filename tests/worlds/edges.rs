@@ -228,7 +228,7 @@ fn bad_arguments_are_named() {
             ptr: std::ptr::null_mut(),
             ..good
         };
-        refused(&bad, 1, 0, "neither data nor ptr");
+        refused(&bad, 1, 0, "ptr is NULL");
         let bad = norn_slice {
             count: u64::MAX,
             blocks: 2,

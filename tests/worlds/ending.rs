@@ -444,3 +444,36 @@ fn a_body_that_awaits_what_nobody_sends_ends_with_the_close() {
         ok(closed);
     });
 }
+
+#[test]
+fn a_rank_that_cancels_lets_those_go_who_wait_for_it_before_a_collective() {
+    on_ranks(&config(), |rank| {
+        let mut memory = [0i64];
+        let room = room_of_numbers(&mut memory);
+        let before = match rank.rank {
+            0 => {
+                let mut never = norn_token::default();
+                // SAFETY: the output is writable.
+                ok(unsafe { norn_promise(rank.rt, std::ptr::null(), &mut never) });
+                never
+            }
+            _ => rank.recv(&room, 0, 5, &[]),
+        };
+        let mut how = how();
+        how.after = &before;
+        how.after_count = 1;
+        let mut token = norn_token::default();
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_barrier(rank.world, &how, &mut token) });
+        if rank.rank == 0 {
+            // Its barrier is cancelled, and rank 1 does not come to it before it has what rank 0 will never send.
+            // SAFETY: the handle is used no more.
+            let status = unsafe { norn_close_with(rank.rt, NORN_CANCEL, 20_000_000_000) };
+            assert_ne!(status, NORN_E_TIMEOUT, "{}", last_error());
+        } else {
+            assert_eq!(rank.wait(before), NORN_E_CLOSED);
+            assert_eq!(rank.wait(token), NORN_E_PROPAGATED);
+            assert_eq!(rank.record(token).cause_status, NORN_E_CLOSED);
+        }
+    });
+}

@@ -190,8 +190,8 @@ pub(crate) fn copy(
     to: &norn_slice,
     how: &How<'_>,
 ) -> Result<norn_token> {
-    let from = runtime.resolve_slice(from, "from", None)?;
-    let to = runtime.resolve_slice(to, "to", None)?;
+    let from = runtime.resolve_copied(from, "from")?;
+    let to = runtime.resolve_copied(to, "to")?;
     let plan = CopyPlan::new(&from, &to)?;
     let own = [from.access_as_source(), to.access_as_target()];
     let accesses = how.accesses_and(own.into_iter().flatten());
@@ -239,7 +239,7 @@ pub(crate) unsafe fn fill(
     element: *const c_void,
     how: &How<'_>,
 ) -> Result<norn_token> {
-    let to = runtime.resolve_slice(to, "to", None)?;
+    let to = runtime.resolve_copied(to, "to")?;
     // SAFETY: the caller promises as many bytes as the type has.
     let element = unsafe { core::slice::from_raw_parts(element.cast::<u8>(), to.element as usize) };
     let plan = FillPlan::new(&to, element);

@@ -335,6 +335,7 @@ mod tests {
         Slice {
             start: memory.as_ptr() as usize,
             element: 1,
+            extent: 1,
             count,
             blocks,
             stride,
@@ -369,7 +370,7 @@ mod tests {
         assert!(CopyPlan::new(&rows, &slice(&memory, 3, 2, 8)).is_err());
         assert!(CopyPlan::new(&rows, &slice(&memory, 7, 1, 7)).is_err());
         let mut doubles = slice(&memory, 6, 1, 6);
-        doubles.element = 8;
+        (doubles.element, doubles.extent) = (8, 8);
         assert!(CopyPlan::new(&rows, &doubles).is_err());
     }
 

@@ -130,7 +130,7 @@ impl Cuda {
         up: bool,
     ) -> Result<StagedCopy> {
         let name = if up { "to" } else { "from" };
-        let on_device = runtime.resolve_slice(slice, name, None)?;
+        let on_device = runtime.resolve_copied(slice, name)?;
         let device = self.device(on_device.place, name)?;
         let on_host = Slice {
             start: memory.address(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::calls::{Calls, Failed, Requests};
-use super::collective::Lane;
 use super::engine::Engine;
+use super::lane::Lane;
 use super::lines::KEY_LANES;
 use super::load;
 use super::table::*;

@@ -1,32 +1,17 @@
-//! Collectives: run in declaration order on their lane, and entered by all ranks or by none.
-//!
-//! Before each collective its lane agrees, by an allreduce of one word, on whether it is entered: the word is 0 where
-//! this rank is ready, and its rank plus one where it is not (a predecessor failed, it was cancelled). The largest
-//! word wins, and its owner tells all others why. A digest of the collective goes with it: where ranks have declared
-//! different ones, none enters, and each fails. One agreement at a time on a lane, and the next one begins only
-//! when the collective has been posted, so that the order of MPI calls on the lane's communicator is the same everywhere.
-//! `NORN_UNGUARDED` leaves the agreement out; such a collective that cannot be entered fails the world.
-//!
-//! A rank that has left (Bye), or whose world has failed, still takes part in agreements that others have begun
-//! (`Join`), always with "not entered", so that these end.
+//! Collectives: run in declaration order on their lane, in MPI.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use core::ffi::c_void;
 
-use super::calls::{Calls, Failed};
-use super::control::{Control, Record};
+use super::calls::Failed;
 use super::engine::{Engine, Finished, Flight, How};
 use super::exchange::{Exchange, What, stage};
+use super::layout::Layout;
 use super::table::*;
 use super::world::World;
-use crate::abi::datatype::{
-    NORN_BXOR, NORN_I64, NORN_MAX, NORN_OF_MPI, NORN_SUM, norn_op, norn_type,
-};
-use crate::abi::status::{NORN_E_CLOSED, NORN_E_MISMATCH, NORN_E_MPI};
-use crate::lower::slice::Layout;
-use crate::run::runtime::Runtime;
+use crate::abi::datatype::{NORN_OF_MPI, norn_op, norn_type};
+use crate::abi::status::NORN_E_MPI;
 
 /// Memory of a collective on this rank.
 #[derive(Clone, Copy)]
@@ -55,53 +40,8 @@ pub(crate) struct Collective {
     pub(crate) guarded: bool,
 }
 
-/// A communicator that collectives run on, one after another.
-pub(crate) struct Lane {
-    pub(crate) comm: i32,
-    /// Agreements begun, those included that other ranks have begun and this one has joined.
-    number: u64,
-    /// Guarded collectives of this rank begun. The n-th belongs to the n-th agreement, which may have been joined before.
-    begun: u64,
-    /// The collective being agreed on. None with `agreeing`: one that only other ranks have declared.
-    current: Option<Arc<Exchange>>,
-    agreeing: bool,
-    /// Take part in agreements up to this number.
-    joined: u64,
-    /// What this rank says, and what all say: who does not enter, then the collective's digest and its negative, whose
-    /// largest are each other's negative where all ranks have the same.
-    words: Box<[[i64; 3]; 2]>,
-    /// Why collectives were not entered, told before the agreement ended here.
-    told: HashMap<u64, Record>,
-    /// Collectives that were not entered and whose reason has not come.
-    unexplained: HashMap<u64, Arc<Exchange>>,
-}
-
-impl Lane {
-    /// The collectives being agreed on or not explained yet, when MPI is gone.
-    pub(crate) fn forget(&mut self) -> Vec<Arc<Exchange>> {
-        self.agreeing = false;
-        self.joined = 0;
-        let unexplained = self.unexplained.drain().map(|(_, exchange)| exchange);
-        self.current.take().into_iter().chain(unexplained).collect()
-    }
-
-    pub(crate) fn new(comm: i32) -> Self {
-        Self {
-            comm,
-            number: 0,
-            begun: 0,
-            current: None,
-            agreeing: false,
-            joined: 0,
-            words: Box::new([[0; 3]; 2]),
-            told: HashMap::new(),
-            unexplained: HashMap::new(),
-        }
-    }
-}
-
 /// Name of a kind as MPI has it.
-fn call_of(kind: i32) -> &'static str {
+pub(super) fn call_of(kind: i32) -> &'static str {
     match kind {
         NORN_MPI_BARRIER => "MPI_Ibarrier",
         NORN_MPI_BCAST => "MPI_Ibcast",
@@ -118,73 +58,9 @@ fn call_of(kind: i32) -> &'static str {
     }
 }
 
-/// Of a rank that does not enter; smaller than any digest.
-const NO_DIGEST: i64 = i64::MIN;
-
-/// What must be the same on all ranks, as a number: the kind, the root, the operation and the bytes, each where the kind
-/// has it. Not the type: MPI has several for the same element.
-fn digest_of(calls: &Calls, exchange: &Exchange) -> Result<i64, Failed> {
-    let What::Collective(what) = &exchange.what else {
-        return Ok(NO_DIGEST);
-    };
-    let rooted = !matches!(
-        what.kind,
-        NORN_MPI_BARRIER | NORN_MPI_ALLREDUCE | NORN_MPI_ALLGATHER | NORN_MPI_ALLGATHERV
-    ) && !matches!(what.kind, NORN_MPI_ALLTOALL | NORN_MPI_ALLTOALLV);
-    let reduces = matches!(what.kind, NORN_MPI_REDUCE | NORN_MPI_ALLREDUCE);
-    let facts = [
-        i64::from(what.kind),
-        if rooted { i64::from(what.root) } else { 0 },
-        if reduces {
-            shared_op(calls, what.op)?
-        } else {
-            0
-        },
-        what.bytes_of_each(),
-    ];
-    // FNV-1a, which must be the same in every process.
-    let hash = facts
-        .iter()
-        .flat_map(|fact| fact.to_le_bytes())
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-    Ok((hash >> 1) as i64)
-}
-
-/// An operation as all ranks know it: a predefined one by its number, however it was named. The handles of others may
-/// differ between ranks, so they all count as one.
-fn shared_op(calls: &Calls, op: norn_op) -> Result<i64, Failed> {
-    if op & NORN_OF_MPI == 0 {
-        return Ok(op);
-    }
-    for number in NORN_SUM..=NORN_BXOR {
-        if calls.op_builtin(number)? == op as i32 {
-            return Ok(number);
-        }
-    }
-    Ok(-1)
-}
-
-/// The ranks have declared different collectives, and none has entered.
-fn mismatch(world: &World, exchange: &Exchange) -> How {
-    let (operation, text) = match &exchange.what {
-        What::Collective(what) => (call_of(what.kind), what.declared(world.rank)),
-        What::Message(_) => ("", String::new()),
-    };
-    How::Failed {
-        status: NORN_E_MISMATCH,
-        code: 0,
-        operation,
-        text: format!(
-            "the ranks differ in kind, root, operation or size of this collective; this rank: {text}"
-        ),
-    }
-}
-
 impl Collective {
     /// Bytes that every rank must say the same of; 0 where each has its own.
-    fn bytes_of_each(&self) -> i64 {
+    pub(super) fn bytes_of_each(&self) -> i64 {
         let bytes = |part: &Option<Part>, count: i64| match part {
             Some(part) => count.wrapping_mul(part.layout.element.bytes as i64),
             None => 0,
@@ -198,16 +74,6 @@ impl Collective {
         }
     }
 
-    fn declared(&self, own_rank: i32) -> String {
-        format!(
-            "{}, {} B, root {}, operation {}",
-            self.describe(own_rank),
-            self.bytes_of_each(),
-            self.root,
-            self.op
-        )
-    }
-
     pub(crate) fn describe(&self, own_rank: i32) -> String {
         let name = call_of(self.kind).trim_start_matches("MPI_I");
         format!("{name} on lane {} of rank {own_rank}", self.lane)
@@ -215,55 +81,6 @@ impl Collective {
 }
 
 impl Engine {
-    /// The first collective of its lane is ready, or is owed.
-    pub(crate) fn begin_collective(
-        &mut self,
-        world: &World,
-        runtime: &Runtime,
-        exchange: &Arc<Exchange>,
-        finished: &mut Finished,
-    ) {
-        let What::Collective(what) = &exchange.what else {
-            return;
-        };
-        if let Some(record) = self.failed.clone() {
-            return self.end_collective(world, exchange, How::Remote(record), finished);
-        }
-        let cause = exchange.cause();
-        let enters = cause == 0 && exchange.node() != 0;
-        if !what.guarded {
-            if enters {
-                return self.enter_collective(world, exchange, finished);
-            }
-            let record = world.record_of(runtime, cause);
-            world.fail_from_inside(record);
-            return self.end_collective(world, exchange, How::Propagated(cause), finished);
-        }
-        let lane = what.lane;
-        let room = &mut self.lanes[lane as usize];
-        room.begun += 1;
-        if room.begun < room.number || (room.begun == room.number && !room.agreeing) {
-            // Others have begun it while this rank rested or was leaving, and this rank has said "not entered".
-            let how = match cause {
-                0 => How::Remote(left(world)),
-                cause => How::Propagated(cause),
-            };
-            return self.end_collective(world, exchange, how, finished);
-        }
-        room.current = Some(exchange.clone());
-        exchange.set_stage(stage::POSTED);
-        if room.begun == room.number {
-            // The agreement was joined and is under way: it ends as "not entered", and this exchange with it.
-            return;
-        }
-        if let Err(failed) = self.agree(world, lane, enters) {
-            self.lanes[lane as usize].current = None;
-            let how = self.failure(failed);
-            world.fail_from_inside(world.record_of_call(&self.calls(), failed));
-            self.end_collective(world, exchange, how, finished);
-        }
-    }
-
     fn failure(&self, failed: Failed) -> How {
         How::Failed {
             status: NORN_E_MPI,
@@ -273,142 +90,7 @@ impl Engine {
         }
     }
 
-    /// Begins the agreement on the next collective of a lane.
-    fn agree(&mut self, world: &World, lane: u32, enters: bool) -> Result<(), Failed> {
-        let word = if enters { 0 } else { i64::from(world.rank) + 1 };
-        let calls = self.calls();
-        let (datatype, op) = (calls.type_builtin(NORN_I64)?, calls.op_builtin(NORN_MAX)?);
-        let room = &mut self.lanes[lane as usize];
-        let digest = match &room.current {
-            Some(exchange) if enters => digest_of(&calls, exchange)?,
-            _ => NO_DIGEST,
-        };
-        let against = if digest == NO_DIGEST {
-            NO_DIGEST
-        } else {
-            -digest
-        };
-        room.words[0] = [word, digest, against];
-        room.words[1] = [0; 3];
-        let what = norn_mpi_collective {
-            kind: NORN_MPI_ALLREDUCE,
-            comm: room.comm,
-            root: 0,
-            op,
-            send: core::ptr::from_ref(&room.words[0]).cast(),
-            recv: core::ptr::from_mut(&mut room.words[1]).cast(),
-            send_count: 3,
-            recv_count: 3,
-            send_counts: core::ptr::null(),
-            send_displs: core::ptr::null(),
-            recv_counts: core::ptr::null(),
-            recv_displs: core::ptr::null(),
-            send_type: datatype,
-            recv_type: datatype,
-        };
-        // SAFETY: the words are boxed, and used for one agreement at a time.
-        let slot = unsafe { self.requests.collective("MPI_Iallreduce", &what) }?;
-        self.lanes[lane as usize].agreeing = true;
-        self.lanes[lane as usize].number += 1;
-        let number = self.lanes[lane as usize].number;
-        self.enter(slot, Flight::Guard(lane));
-        for peer in 0..self.peers.len() as i32 {
-            if self.peers[peer as usize].leaves() {
-                self.tell(peer, &Control::Join { lane, number });
-            }
-        }
-        Ok(())
-    }
-
-    /// An agreement has ended.
-    pub(crate) fn guard_ended(
-        &mut self,
-        world: &World,
-        runtime: &Runtime,
-        lane: u32,
-        done: &norn_mpi_done,
-        finished: &mut Finished,
-    ) {
-        let room = &mut self.lanes[lane as usize];
-        room.agreeing = false;
-        let number = room.number;
-        let [decliner, digest, against] = room.words[1];
-        let (decliner, differs) = (decliner as i32 - 1, digest != against.wrapping_neg());
-        let told = room.told.remove(&number);
-        let current = room.current.take();
-        if done.outcome != NORN_MPI_DONE {
-            let failed = Failed {
-                call: "MPI_Iallreduce",
-                code: done.error,
-            };
-            world.fail_from_inside(world.record_of_call(&self.calls(), failed));
-            if let Some(exchange) = current {
-                let how = self.failure(failed);
-                self.end_collective(world, &exchange, how, finished);
-            }
-            return;
-        }
-        if decliner == world.rank {
-            let record = match &current {
-                Some(exchange) if exchange.cause() != 0 || exchange.node() == 0 => {
-                    world.record_of(runtime, exchange.cause())
-                }
-                _ => self.failed.clone().unwrap_or_else(|| left(world)),
-            };
-            let control = Control::Declined {
-                lane,
-                number,
-                record,
-            };
-            self.tell_all(world.rank, &control);
-        }
-        match current {
-            None => {}
-            Some(exchange) if decliner < 0 && differs => {
-                let how = mismatch(world, &exchange);
-                self.end_collective(world, &exchange, how, finished);
-            }
-            Some(exchange) if decliner < 0 => self.enter_collective(world, &exchange, finished),
-            Some(exchange) => {
-                let cause = exchange.cause();
-                if cause != 0 || exchange.node() == 0 {
-                    self.end_collective(world, &exchange, How::Propagated(cause), finished);
-                } else if let Some(record) = told.or_else(|| self.failed.clone()) {
-                    self.end_collective(world, &exchange, How::Remote(record), finished);
-                } else if decliner == world.rank {
-                    // It came after this rank had joined: nobody else explains it.
-                    self.end_collective(world, &exchange, How::Remote(left(world)), finished);
-                } else {
-                    self.leave_line(world, &exchange);
-                    let room = &mut self.lanes[lane as usize];
-                    room.unexplained.insert(number, exchange);
-                }
-            }
-        }
-        self.go_on_joining(world, lane);
-    }
-
-    /// Another rank says why a collective was not entered.
-    pub(crate) fn declined(
-        &mut self,
-        world: &World,
-        lane: u32,
-        number: u64,
-        record: Record,
-        finished: &mut Finished,
-    ) {
-        let Some(room) = self.lanes.get_mut(lane as usize) else {
-            return;
-        };
-        if let Some(exchange) = room.unexplained.remove(&number) {
-            super::balance::finish(exchange, How::Remote(record), finished);
-        } else if number > room.number || (number == room.number && room.agreeing) {
-            room.told.insert(number, record);
-        }
-        let _ = world;
-    }
-
-    fn enter_collective(
+    pub(super) fn enter_collective(
         &mut self,
         world: &World,
         exchange: &Arc<Exchange>,
@@ -420,16 +102,29 @@ impl Engine {
         match self.post_collective(what) {
             Ok(slot) => {
                 exchange.set_stage(stage::POSTED);
-                self.enter(slot, Flight::Collective(exchange.clone()));
+                self.called(what.lane, slot, Flight::Collective(exchange.clone()));
                 self.leave_line(world, exchange);
             }
-            Err(failed) => {
-                // The others have entered it: nobody can tell any more what matches what on this lane.
-                let how = self.failure(failed);
-                world.fail_from_inside(world.record_of_call(&self.calls(), failed));
-                self.end_collective(world, exchange, how, finished);
-            }
+            Err(failed) => self.fail_lane(world, exchange, failed, finished),
         }
+    }
+
+    /// MPI has refused a call of a lane that the other ranks make: nobody can tell any more what matches what there.
+    pub(super) fn fail_lane(
+        &mut self,
+        world: &World,
+        exchange: &Arc<Exchange>,
+        failed: Failed,
+        finished: &mut Finished,
+    ) {
+        let What::Collective(what) = &exchange.what else {
+            return;
+        };
+        let record = world.record_of_call(&self.calls(), failed);
+        world.fail_from_inside(record.clone());
+        self.end_lane(world, what.lane, record, finished);
+        let how = self.failure(failed);
+        self.end_collective(world, exchange, how, finished);
     }
 
     fn post_collective(&mut self, what: &Collective) -> Result<i32, Failed> {
@@ -483,7 +178,6 @@ impl Engine {
 
     pub(crate) fn collective_ended(
         &mut self,
-        world: &World,
         exchange: &Arc<Exchange>,
         done: &norn_mpi_done,
         finished: &mut Finished,
@@ -491,6 +185,7 @@ impl Engine {
         let What::Collective(what) = &exchange.what else {
             return;
         };
+        self.call_ended(what.lane, done.slot);
         let how = match done.outcome {
             NORN_MPI_DONE => How::Success,
             _ => self.failure(Failed {
@@ -498,12 +193,11 @@ impl Engine {
                 code: done.error,
             }),
         };
-        let _ = world;
         super::balance::finish(exchange.clone(), how, finished);
     }
 
     /// A collective ends without having been entered.
-    fn end_collective(
+    pub(super) fn end_collective(
         &mut self,
         world: &World,
         exchange: &Arc<Exchange>,
@@ -516,109 +210,5 @@ impl Engine {
             0 => world.ended(exchange),
             node => finished.push((exchange.clone(), node, how)),
         }
-    }
-
-    // ----- ranks that have left -----
-
-    /// A peer has left: it must join the agreements that have begun here.
-    pub(crate) fn join_for(&mut self, world: &World, peer: i32) {
-        let _ = world;
-        for lane in 0..self.lanes.len() {
-            let room = &self.lanes[lane];
-            if room.agreeing {
-                let number = room.number;
-                let lane = lane as u32;
-                self.tell(peer, &Control::Join { lane, number });
-            }
-        }
-    }
-
-    /// Another rank waits in an agreement.
-    pub(crate) fn join(
-        &mut self,
-        world: &World,
-        _runtime: &Runtime,
-        lane: u32,
-        number: u64,
-        _finished: &mut Finished,
-    ) {
-        let Some(room) = self.lanes.get_mut(lane as usize) else {
-            return;
-        };
-        room.joined = room.joined.max(number);
-        self.go_on_joining(world, lane);
-    }
-
-    fn go_on_joining(&mut self, world: &World, lane: u32) {
-        let room = &self.lanes[lane as usize];
-        if (self.sinks || self.resting.over)
-            && room.number < room.joined
-            && !room.agreeing
-            && let Err(failed) = self.agree(world, lane, false)
-        {
-            let record = world.record_of_call(&self.calls(), failed);
-            world.fail_from_inside(record);
-        }
-    }
-
-    /// Whether a reason is waited for.
-    pub(crate) fn has_unexplained(&self) -> bool {
-        self.lanes.iter().any(|room| !room.unexplained.is_empty())
-    }
-
-    /// Whether an agreement is under way, or has to be joined.
-    pub(crate) fn has_agreements(&self) -> bool {
-        self.lanes
-            .iter()
-            .any(|room| room.agreeing || room.number < room.joined)
-    }
-
-    /// This rank has left, or its world has failed: from now on it only joins.
-    pub(crate) fn join_all(&mut self, world: &World) {
-        for lane in 0..self.lanes.len() as u32 {
-            self.go_on_joining(world, lane);
-        }
-    }
-
-    /// Those who wait in an agreement call all others to join it.
-    pub(crate) fn call_to_agreements(&mut self, world: &World) {
-        for lane in 0..self.lanes.len() as u32 {
-            let room = &self.lanes[lane as usize];
-            if room.agreeing {
-                let number = room.number;
-                self.tell_all(world.rank, &Control::Join { lane, number });
-            }
-            self.go_on_joining(world, lane);
-        }
-    }
-
-    /// The world has failed: agreements that have begun must end everywhere.
-    pub(crate) fn fail_lanes(&mut self, world: &World, record: &Record, finished: &mut Finished) {
-        for lane in 0..self.lanes.len() as u32 {
-            let room = &mut self.lanes[lane as usize];
-            let unexplained: Vec<_> = room.unexplained.drain().collect();
-            if room.agreeing {
-                let number = room.number;
-                self.tell_all(world.rank, &Control::Join { lane, number });
-            }
-            for (_, exchange) in unexplained {
-                super::balance::finish(exchange, How::Remote(record.clone()), finished);
-            }
-            self.go_on_joining(world, lane);
-        }
-    }
-}
-
-fn left(world: &World) -> Record {
-    Record {
-        status: NORN_E_CLOSED,
-        rank: world.rank,
-        worker: -1,
-        operation: "close".into(),
-        text: format!(
-            "rank {} has left the world, and enters nothing more",
-            world.rank
-        ),
-        ..Record::default()
     }
 }

@@ -49,7 +49,7 @@ pub(crate) enum Control {
     Query(Wire),
     /// All poisons sent on this wire before the query have been told.
     Answer(Wire),
-    /// No message comes beyond these `messages`, and no collective of a lane beyond its count.
+    /// No message comes beyond these `messages`, and no collective but where another rank waits in it.
     Bye { messages: u64 },
     /// A collective of this lane and number was not entered because of this.
     Declined {
@@ -57,8 +57,18 @@ pub(crate) enum Control {
         number: u64,
         record: Record,
     },
-    /// A collective waits for one who has said Bye.
-    Join { lane: u32, number: u64 },
+    /// A rank waits in this call of a lane (`lane`), which is the agreement of this number; 0: none.
+    Waits {
+        lane: u32,
+        call: u64,
+        agreement: u64,
+    },
+    /// A rank makes no call of a lane from this one on, because of this.
+    Ends {
+        lane: u32,
+        call: u64,
+        record: Record,
+    },
     /// Everything unfinished of the world fails.
     Fail(Record),
     /// A rank closes and cancels: it receives nothing more, and what it has sent counts for nothing.
@@ -90,7 +100,14 @@ impl Control {
                 number,
                 record,
             } => writer.u32(5).u32(*lane).u64(*number).record(record),
-            Self::Join { lane, number } => writer.u32(6).u32(*lane).u64(*number),
+            Self::Waits {
+                lane,
+                call,
+                agreement,
+            } => writer.u32(6).u32(*lane).u64(*call).u64(*agreement),
+            Self::Ends { lane, call, record } => {
+                writer.u32(15).u32(*lane).u64(*call).record(record)
+            }
             Self::Fail(record) => writer.u32(7).record(record),
             Self::Fin => writer.u32(9),
             Self::Quit => writer.u32(13),
@@ -142,9 +159,15 @@ impl Control {
                 number: reader.u64()?,
                 record: reader.record()?,
             },
-            6 => Self::Join {
+            6 => Self::Waits {
                 lane: reader.u32()?,
-                number: reader.u64()?,
+                call: reader.u64()?,
+                agreement: reader.u64()?,
+            },
+            15 => Self::Ends {
+                lane: reader.u32()?,
+                call: reader.u64()?,
+                record: reader.record()?,
             },
             7 => Self::Fail(reader.record()?),
             8 => Self::Declared(
@@ -301,7 +324,16 @@ mod tests {
                 number: 2,
                 record: cut.clone(),
             },
-            Control::Join { lane: 1, number: 2 },
+            Control::Waits {
+                lane: 1,
+                call: 2,
+                agreement: 3,
+            },
+            Control::Ends {
+                lane: 1,
+                call: 2,
+                record: cut.clone(),
+            },
             Control::Fail(cut),
             Control::Fin,
             Control::Rest {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::calls::{Elements, Failed};
 use super::engine::Engine;
 use super::exchange::{Exchange, Message, Staging, What};
+use super::layout::{Layout, Side};
 use super::stage::Envelope;
 use super::table::*;
 use super::world::{Note, World};
@@ -13,9 +14,9 @@ use crate::abi::slice::norn_slice;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_THREAD, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
-use crate::lower::slice::{Element, Layout, Side};
 use crate::order::memory::Memory;
 use crate::run::runtime::Runtime;
+use crate::run::slice::Element;
 
 /// What a caller says about the operation beside what it is.
 pub(crate) struct Manner<'a> {
@@ -160,7 +161,8 @@ impl World {
         side: Side,
     ) -> Result<Layout> {
         let element = self.element_of(slice, name)?;
-        let mut layout = Layout::of(runtime.graph(), slice, name, element, side)?;
+        let resolved = runtime.resolve_slice(slice, name, element)?;
+        let mut layout = Layout::of(&resolved, name, side)?;
         if slice.data.id == 0
             && layout.bytes != 0
             && layout.place.kind != NORN_PLACE_DEVICE
@@ -193,7 +195,7 @@ impl World {
 
     fn element_of(&self, slice: &norn_slice, name: &str) -> Result<Element> {
         let datatype = slice.r#type;
-        if let Some(element) = Element::builtin(datatype) {
+        if let Some(element) = Element::of(datatype) {
             return Ok(element);
         }
         if datatype & !0xffff_ffff != NORN_OF_MPI {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::collective::{Collective, Part};
 use super::declare::{Manner, invalid};
 use super::exchange::What;
+use super::layout::Side;
 use super::table::*;
 use super::world::World;
 use crate::abi::datatype::{
@@ -15,7 +16,6 @@ use crate::abi::slice::norn_slice;
 use crate::abi::status::NORN_E_UNSUPPORTED;
 use crate::abi::types::*;
 use crate::error::{Error, Result};
-use crate::lower::slice::Side;
 use crate::run::runtime::Runtime;
 
 /// The arguments of a collective, as its kind has them.

@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 
 use super::balance::Balance;
 use super::calls::{Calls, Requests};
-use super::collective::Lane;
 use super::control::{Control, LARGEST, Record};
 use super::exchange::{Exchange, Message, What, stage};
 use super::kept::Kept;
+use super::lane::Lane;
 use super::rest::Resting;
 use super::table::*;
 use super::verify::Verify;
@@ -307,7 +307,7 @@ impl Engine {
                     self.ready.push_back(next);
                 }
             }
-            Note::Quit => self.quit(world),
+            Note::Quit => self.quit(world, finished),
             Note::Fail(record) => {
                 if self.failed.is_none() {
                     self.tell_all(world.rank, &Control::Fail(record.clone()));
@@ -467,7 +467,7 @@ impl Engine {
             }
             Flight::ControlReceive => self.heard(world, runtime, done, finished),
             Flight::Guard(lane) => self.guard_ended(world, runtime, lane, done, finished),
-            Flight::Collective(exchange) => self.collective_ended(world, &exchange, done, finished),
+            Flight::Collective(exchange) => self.collective_ended(&exchange, done, finished),
         }
     }
 

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::control::Wire;
+use super::layout::Layout;
 use super::world::{Note, World};
 use crate::abi::datatype::norn_type;
 use crate::abi::status::{NORN_E_DEADLOCK, NORN_E_TAGS, norn_status};
-use crate::lower::slice::Layout;
 use crate::order::memory::Memory;
 use crate::order::operation::Operation;
 use crate::order::token::Token;

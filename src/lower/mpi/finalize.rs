@@ -10,7 +10,7 @@
 //! Tokens are completed by the next pass, as always; the hook runs nothing of the application's.
 
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::control::{Control, Record};
 use super::engine::{Engine, Finished};
@@ -20,10 +20,6 @@ use super::worlds;
 use crate::abi::status::NORN_E_MPI;
 use crate::run::home;
 use crate::run::runtime::Runtime;
-
-/// How long collectives that cannot end, because a rank entered them and another did not (NORN_UNGUARDED), are looked at
-/// when all ranks have said Bye.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// Between two passes that have brought nothing.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -80,16 +76,8 @@ impl World {
 
     /// Passes until every rank has said its last word.
     fn see_all_off(&self, runtime: &Runtime, finished: &mut Finished) {
-        let mut all_left = None;
         while !self.settled.load(Ordering::SeqCst) {
-            let went_on = self.run_engine(runtime, true, finished);
-            if self.engine.lock().all_have_left() {
-                let since = *all_left.get_or_insert_with(Instant::now);
-                if since.elapsed() > GRACE {
-                    return;
-                }
-            }
-            if !went_on {
+            if !self.run_engine(runtime, true, finished) {
                 std::thread::sleep(PAUSE);
             }
         }
@@ -130,13 +118,5 @@ impl World {
         engine.post_ready(self, runtime, finished);
         self.settled.store(true, Ordering::SeqCst);
         taken
-    }
-}
-
-impl Engine {
-    fn all_have_left(&self) -> bool {
-        self.peers
-            .iter()
-            .all(|peer| peer.lost || peer.bye.is_some())
     }
 }

@@ -111,9 +111,12 @@ impl Engine {
         kept.waiting.into_values().flatten().collect()
     }
 
+    /// Whether a receive that is posted now gets what was taken in. What is being taken in goes to the one that waits for
+    /// it already, if there is such a one.
     pub(crate) fn has_kept(&self, message: &Message) -> bool {
         let key = (message.peer, message.wire);
-        !message.send && (self.kept.messages.contains_key(&key) || self.kept.coming.contains(&key))
+        let comes = self.kept.coming.contains(&key) && !self.kept.waiting.contains_key(&key);
+        !message.send && (comes || self.kept.messages.contains_key(&key))
     }
 
     fn take_kept(&mut self, message: &Message) -> Option<Vec<u8>> {

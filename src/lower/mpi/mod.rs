@@ -8,6 +8,7 @@
 //! | `attach`, `ending`, `worlds` | a world's first and last steps; handles |
 //! | `world`, `pass` | who may do what; the lowering: when a pass is wanted, and what it does |
 //! | `declare`, `declare_collective`, `exchange` | from a call to an operation of the graph |
+//! | `layout` | how MPI takes described memory |
 //! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
@@ -18,8 +19,11 @@
 //! | `rest` | all ranks close, and each waits for another |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
-//! | `collective`, `agreement` | collectives in MPI; which of them all ranks enter |
+//! | `lane`, `collective` | where collectives run, and what becomes of one that some rank never enters |
+//! | `agreement`, `alike` | which collectives all ranks enter, and whether they mean the same |
 
+mod agreement;
+mod alike;
 pub(crate) mod attach;
 mod balance;
 mod calls;
@@ -33,7 +37,9 @@ mod exchange;
 mod finalize;
 mod flights;
 mod kept;
+mod lane;
 mod launcher;
+mod layout;
 mod lines;
 pub(crate) mod load;
 mod loaded;

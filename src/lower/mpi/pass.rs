@@ -84,7 +84,7 @@ impl World {
                 went_on |= engine.sink(self, runtime);
             }
             if engine.sinks {
-                engine.join_all(self);
+                engine.answer_all(self, finished);
                 self.settle(&mut engine);
             }
         } else {

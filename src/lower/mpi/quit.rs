@@ -7,13 +7,13 @@
 
 use super::calls::Failed;
 use super::control::Control;
-use super::engine::{Cancelled, Engine, How, closed};
+use super::engine::{Cancelled, Engine, Finished, How, closed};
 use super::table::{NORN_MPI_ANY, norn_mpi_done};
 use super::world::World;
 
 impl Engine {
     /// This rank closes and cancels.
-    pub(crate) fn quit(&mut self, world: &World) {
+    pub(crate) fn quit(&mut self, world: &World, finished: &mut Finished) {
         if self.said_quit || self.said_bye || self.failed.is_some() {
             return;
         }
@@ -21,15 +21,15 @@ impl Engine {
         self.sinks = true;
         self.tell_all(world.rank, &Control::Quit);
         self.cancel_receives(None, Cancelled::Quit);
-        self.call_to_agreements(world);
+        self.call_all(world, finished);
     }
 
     /// Another rank does.
-    pub(crate) fn has_quit(&mut self, world: &World, peer: i32) {
+    pub(crate) fn has_quit(&mut self, peer: i32) {
         self.heard_leave = true;
         self.peer(peer).quit = true;
         self.check_bye(peer);
-        self.join_for(world, peer);
+        self.call_leaver(peer);
     }
 
     /// Whether there are ranks that leave and whose messages have not all come.

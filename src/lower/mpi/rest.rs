@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use super::control::Control;
-use super::engine::{Cancelled, Engine, Peer};
+use super::engine::{Cancelled, Engine, Finished, Peer};
 use super::world::{Note, World, life};
 use crate::run::runtime::Runtime;
 
@@ -217,11 +217,11 @@ impl Engine {
     }
 
     /// All ranks rest for good.
-    pub(crate) fn all_rest(&mut self, world: &World, by_tags: bool) {
+    pub(crate) fn all_rest(&mut self, world: &World, by_tags: bool, finished: &mut Finished) {
         self.resting.over = true;
         self.resting.takes_in = false;
         self.cancel_receives(None, Cancelled::Rest { by_tags });
-        self.call_to_agreements(world);
+        self.call_all(world, finished);
     }
 
     /// Tells all ranks, this one too.

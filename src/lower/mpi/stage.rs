@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::declare::Manner;
+use super::layout::Layout;
 use super::world::World;
 use crate::abi::datatype::NORN_OF_MPI;
 use crate::abi::slice::norn_slice;
 use crate::abi::status::{NORN_E_STATE, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
-use crate::lower::slice::Layout;
 use crate::order::memory::Memory;
 use crate::run::lowering::StagedCopy;
 use crate::run::runtime::Runtime;

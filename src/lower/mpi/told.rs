@@ -77,7 +77,7 @@ impl Engine {
             world.complain(runtime, &self.calls().describe(failed));
         }
         match control {
-            Some(control) => self.obey(world, runtime, done.source, control, finished),
+            Some(control) => self.obey(world, done.source, control, finished),
             None if done.outcome == NORN_MPI_DONE => world.complain(
                 runtime,
                 &format!("rank {} sent a control message that this norn does not know; do all ranks run the same version?", done.source),
@@ -89,7 +89,6 @@ impl Engine {
     pub(crate) fn obey(
         &mut self,
         world: &World,
-        runtime: &Runtime,
         source: i32,
         control: Control,
         finished: &mut Finished,
@@ -102,20 +101,27 @@ impl Engine {
                 self.heard_leave = true;
                 self.peer(source).bye = Some(messages);
                 self.check_bye(source);
-                self.join_for(world, source);
+                self.call_leaver(source);
             }
             Control::Declined {
                 lane,
                 number,
                 record,
-            } => self.declined(world, lane, number, record, finished),
-            Control::Join { lane, number } => self.join(world, runtime, lane, number, finished),
-            Control::Quit => self.has_quit(world, source),
+            } => self.declined(lane, number, record, finished),
+            Control::Waits {
+                lane,
+                call,
+                agreement,
+            } => self.waited_for(world, lane, (call, agreement), finished),
+            Control::Ends { lane, call, record } => {
+                self.lane_ended(world, lane, (call, record), finished);
+            }
+            Control::Quit => self.has_quit(source),
             Control::TakeIn => self.resting.takes_in = true,
             Control::Fin => self.peer(source).fin = true,
             Control::Rest { wave, rest } => self.rest_told(source, wave, rest),
             Control::Confirm { wave } => self.confirm_rest(world, wave),
-            Control::Rested { by_tags } => self.all_rest(world, by_tags),
+            Control::Rested { by_tags } => self.all_rest(world, by_tags, finished),
             Control::Fail(record) => {
                 if self.failed.is_none() {
                     self.fail_world(world, record, finished);
