@@ -123,7 +123,7 @@ step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so" "$PWD/
 step cpp-tests external tests/cpp "$build/check/tests-cpp"
 if command -v "${FC:-gfortran}" >/dev/null; then
     step examples-fortran external examples-fortran "$build/check/examples-fortran"
-    step fortran-tests external tests/fortran "$build/check/tests-fortran"
+    step fortran-tests external tests/fortran "$build/check/tests-fortran" -DNORN_STANDIN="$PWD/$build/check/standin/lib"
 else
     echo "== examples-fortran, fortran-tests left out: there is no Fortran compiler"
 fi
