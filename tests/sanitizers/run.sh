@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The Rust and C tests under AddressSanitizer with LeakSanitizer, and under ThreadSanitizer, both at the same time.
+# The Rust tests, those of several ranks too, and the C tests under AddressSanitizer with LeakSanitizer, and under
+# ThreadSanitizer, both at the same time.
 # Each sanitizer is first shown to be live by planted faults (planted.c, planted.rs) whose reports are demanded.
 # Ends with "sanitizers: N passed, M failed".
 #
@@ -129,6 +130,8 @@ one() {
     fi
     NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$graphs NORN_TEST_LONGEST=120 \
         tests rust --test random_graphs -- --exact graphs_agree_with_the_oracle
+    tests rust --test worlds
+    NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$((graphs / 2)) tests rust --test random_worlds
     skip=other_$sanitizer
     tests ctest --test-dir "$out" --output-on-failure \
         -R "^[a-z]+\.[a-z_0-9-]+(\.($variants|parking))?$" \

@@ -105,7 +105,7 @@ impl Engine {
             send_type: datatype,
             recv_type: datatype,
         };
-        // SAFETY: the words are boxed, used for one agreement at a time, and leaked where one is given up.
+        // SAFETY: the words are boxed, used for one agreement at a time, and kept where one is given up.
         let slot = unsafe { self.requests.collective("MPI_Iallreduce", &what) }?;
         let room = &mut self.lanes[lane as usize];
         room.agreeing = true;

@@ -15,7 +15,7 @@
 //!
 //! A rank in whose collective MPI finds an error, or that cannot enter an unguarded one, ends the lane at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::alike::Facts;
@@ -24,13 +24,18 @@ use super::engine::{Engine, Finished, Flight, How};
 use super::exchange::Exchange;
 use super::world::World;
 use crate::abi::status::NORN_E_CLOSED;
+use parking_lot::Mutex;
+
+/// Words of agreements that were given up: MPI may write them until it ends.
+#[allow(clippy::vec_box)] // they must stay where they are
+static GIVEN_UP: Mutex<Vec<Box<[Facts; 2]>>> = Mutex::new(Vec::new());
 
 /// See the module's text.
 pub(crate) struct Lane {
     pub(crate) comm: i32,
-    /// Calls made, and those of them that are under way, each with its slot.
+    /// Calls made, and those of them that are under way, each with its slot, in order.
     calls: u64,
-    under_way: Vec<(u64, i32)>,
+    under_way: VecDeque<(u64, i32)>,
     /// The furthest call that another rank waits in, and which agreement it is, 0 for none.
     waited: Option<(u64, u64)>,
     /// The first call that some rank does not make, and why.
@@ -55,7 +60,7 @@ impl Lane {
         Self {
             comm,
             calls: 0,
-            under_way: Vec::new(),
+            under_way: VecDeque::new(),
             waited: None,
             end: None,
             number: 0,
@@ -91,7 +96,7 @@ impl Lane {
 
     /// What another rank must know, if calls are under way.
     fn waits(&self, lane: u32) -> Option<Control> {
-        let (last, _) = self.under_way.last()?;
+        let (last, _) = self.under_way.back()?;
         let is_agreement = self.agreeing && *last == self.calls;
         Some(Control::Waits {
             lane,
@@ -107,7 +112,7 @@ impl Engine {
         self.enter(slot, flight);
         let room = &mut self.lanes[lane as usize];
         room.calls += 1;
-        room.under_way.push((room.calls, slot));
+        room.under_way.push_back((room.calls, slot));
         if !self.heard_leave {
             return;
         }
@@ -121,7 +126,10 @@ impl Engine {
     /// A call of a lane has ended.
     pub(super) fn call_ended(&mut self, lane: u32, slot: i32) {
         let under_way = &mut self.lanes[lane as usize].under_way;
-        under_way.retain(|(_, other)| *other != slot);
+        // Most end in their order.
+        if let Some(at) = under_way.iter().position(|(_, other)| *other == slot) {
+            under_way.remove(at);
+        }
     }
 
     /// Tells a rank, or all others, what this one waits in.
@@ -248,7 +256,7 @@ impl Engine {
             room.end = Some((call, record.clone()));
         }
         let under_way = &mut room.under_way;
-        let in_vain: Vec<_> = under_way.extract_if(.., |(at, _)| *at >= call).collect();
+        let in_vain = under_way.split_off(under_way.partition_point(|(at, _)| *at < call));
         for (_, slot) in in_vain {
             self.give_up(world, slot, &record, finished);
         }
@@ -264,7 +272,7 @@ impl Engine {
             Some(Flight::Guard(lane)) => {
                 let room = &mut self.lanes[lane as usize];
                 room.agreeing = false;
-                Box::leak(core::mem::take(&mut room.said));
+                GIVEN_UP.lock().push(core::mem::take(&mut room.said));
                 if let Some(exchange) = room.current.take() {
                     let how = match exchange.cause() {
                         0 => How::Remote(record.clone()),
