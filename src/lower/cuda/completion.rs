@@ -9,9 +9,11 @@ use super::bell;
 use super::driver::NOT_READY;
 use super::event::Event;
 use super::loss::{Loss, MOST_REFUSALS};
+use super::operation::{cause_in, have_ended};
 use super::queues::{DeviceQueues, Discipline, InFlight, Stream};
 use super::{Cuda, UnderWay};
 use crate::order::body::Begin;
+use crate::order::graph::Graph;
 use crate::order::node::flag;
 use crate::order::operation::Outcome;
 use crate::run::runtime::Runtime;
@@ -241,25 +243,17 @@ impl Cuda {
         }
         // Whoever sees an operation complete sees complete what it followed: those come first, and if the host has
         // not found one of them yet, the operation waits for the next look.
-        let graph = runtime.graph();
-        let total = left.len();
-        MutexGuard::unlocked(guard, || {
+        // In the order in which they were on their streams, so that once is mostly enough.
+        let ended = MutexGuard::unlocked(guard, || {
+            let mut ended = 0;
             loop {
-                let before = left.len();
-                // In the order in which they were on their streams, so that once is mostly enough.
-                left.retain(|done| {
-                    let free = done.operation.is_free(graph);
-                    if free {
-                        end(runtime, done);
-                    }
-                    !free
-                });
-                if left.is_empty() || left.len() == before {
-                    break;
+                let now = runtime.finish_operations(&mut left, ending);
+                ended += now;
+                if now == 0 || left.is_empty() {
+                    return ended;
                 }
             }
         });
-        let ended = total - left.len();
         self.count.fetch_sub(ended, Ordering::SeqCst);
         guard.early.append(&mut left);
         ended > 0
@@ -381,8 +375,11 @@ impl Cuda {
     }
 }
 
-/// Ends an operation whose work has completed.
-fn end(runtime: &Runtime, done: &InFlight) {
+/// How an operation ends whose work has completed; none while the host has not found complete what it followed.
+fn ending<'a>(graph: &Graph, done: &'a InFlight) -> Option<(u32, Outcome<'a>)> {
+    if !have_ended(&done.notes, graph) {
+        return None;
+    }
     if let Some(failed) = &done.failed {
         let outcome = Outcome::Failed {
             status: failed.status,
@@ -390,14 +387,12 @@ fn end(runtime: &Runtime, done: &InFlight) {
             operation: failed.call,
             text: &failed.text,
         };
-        return runtime.finish_operation(done.node, &outcome);
+        return Some((done.node, outcome));
     }
-    let graph = runtime.graph();
-    let always = graph.nodes.get(done.node).has(flag::RUN_ALWAYS);
-    let outcome = match done.operation.cause_in_notes(graph) {
+    let outcome = match cause_in(&done.notes, graph) {
         0 => Outcome::Success,
-        _ if always => Outcome::Success,
+        _ if graph.nodes.get(done.node).has(flag::RUN_ALWAYS) => Outcome::Success,
         cause => Outcome::Propagated(cause),
     };
-    runtime.finish_operation(done.node, &outcome);
+    Some((done.node, outcome))
 }

@@ -10,7 +10,7 @@ use super::copier::Job;
 use super::driver::{Done, Refused};
 use super::event::Event;
 use super::loss::Loss;
-use super::operation::{Arrived, Stage, Work};
+use super::operation::{Arrived, Stage, Work, cause_in, have_ended};
 use super::queues::{DeviceQueues, Discipline, Failed, Flight, InFlight};
 use super::{Cuda, Enqueuing, UnderWay};
 use crate::abi::status::{NORN_E_DEVICE, NORN_E_TASK_FAILED};
@@ -95,7 +95,7 @@ impl Cuda {
             return false;
         }
         if arrived.operation.stream == 0 {
-            let behind = arrived.operation.notes().iter().find_map(|note| {
+            let behind = arrived.notes.iter().find_map(|note| {
                 let flight = guard.flights.get(&note.producer.0)?;
                 let here = flight.device == index;
                 here.then(|| guard.devices[index].is_behind(flight))?
@@ -116,7 +116,7 @@ impl Cuda {
             return 0;
         }
         match graph.doom_of(arrived.node) {
-            0 => arrived.operation.cause_in_notes(graph),
+            0 => cause_in(&arrived.notes, graph),
             cause => cause,
         }
     }
@@ -130,7 +130,7 @@ impl Cuda {
         let graph = runtime.graph();
         let (free, kept) = core::mem::take(&mut guard.doomed)
             .into_iter()
-            .partition(|arrived: &Arrived| arrived.operation.is_free(graph));
+            .partition(|arrived: &Arrived| have_ended(&arrived.notes, graph));
         guard.doomed = kept;
         let free: Vec<Arrived> = free;
         let ended = free.len();
@@ -227,6 +227,7 @@ impl Cuda {
             node,
             token,
             operation: arrived.operation,
+            notes: arrived.notes,
             event: None,
             job: None,
             position: 0,
@@ -236,12 +237,12 @@ impl Cuda {
         match put {
             Put::Behind { event, failed } => {
                 in_flight.event = event;
-                in_flight.failed = failed;
+                in_flight.failed = failed.map(Box::new);
             }
             Put::Given(job) => in_flight.job = Some(job),
             Put::Nothing { failed } => {
                 guard.devices[index].give_back_if_empty(stream);
-                in_flight.failed = failed;
+                in_flight.failed = failed.map(Box::new);
                 // Ends as soon as all it has noted has ended.
                 guard.early.push(in_flight);
                 return;
@@ -472,7 +473,7 @@ impl Cuda {
         arrived: &Arrived,
     ) -> Result<(), Refused> {
         let under_way = &mut **guard;
-        for note in arrived.operation.notes() {
+        for note in &arrived.notes {
             let Some(flight) = under_way.flights.get(&note.producer.0) else {
                 continue;
             };

@@ -83,10 +83,27 @@ pub(crate) struct Note {
     pub(crate) propagates: bool,
 }
 
+/// The producers that an operation has noted.
+pub(crate) type NoteList = SmallVec<[Note; 4]>;
+
+/// Whether all producers of a list have ended.
+pub(crate) fn have_ended(notes: &[Note], graph: &Graph) -> bool {
+    notes.iter().all(|note| graph.is_complete(note.producer))
+}
+
+/// The failure of a noted producer that fails the operation too, 0 if there is none so far.
+pub(crate) fn cause_in(notes: &[Note], graph: &Graph) -> u32 {
+    let propagating = notes.iter().filter(|note| note.propagates);
+    propagating
+        .map(|note| graph.cause_of_complete(note.producer))
+        .find(|cause| *cause != 0)
+        .unwrap_or(0)
+}
+
 /// See `order::issue`.
 #[derive(Default)]
 struct Notes {
-    list: SmallVec<[Note; 4]>,
+    list: NoteList,
     /// It takes no more: it is being cancelled.
     closed: bool,
 }
@@ -110,30 +127,6 @@ impl DeviceOperation {
         })
     }
 
-    /// The producers it has noted. Complete once it has arrived.
-    pub(crate) fn notes(&self) -> SmallVec<[Note; 4]> {
-        self.notes.lock().list.clone()
-    }
-
-    /// Whether all it has noted have ended.
-    pub(crate) fn is_free(&self, graph: &Graph) -> bool {
-        let notes = self.notes.lock();
-        notes
-            .list
-            .iter()
-            .all(|note| graph.is_complete(note.producer))
-    }
-
-    /// The failure of a noted producer that fails it too, 0 if there is none so far.
-    pub(crate) fn cause_in_notes(&self, graph: &Graph) -> u32 {
-        let notes = self.notes.lock();
-        let propagating = notes.list.iter().filter(|note| note.propagates);
-        propagating
-            .map(|note| graph.cause_of_complete(note.producer))
-            .find(|cause| *cause != 0)
-            .unwrap_or(0)
-    }
-
     pub(crate) fn set_stage(&self, stage: Stage) {
         self.stage.store(stage as u8, Ordering::Relaxed);
     }
@@ -147,9 +140,11 @@ impl Operation for DeviceOperation {
     fn arrive(self: Arc<Self>, node: u32) {
         self.set_stage(Stage::Arrived);
         let inbox = self.inbox;
+        let notes = self.notes.lock().list.clone();
         inbox.push(Arrived {
             node,
             operation: self,
+            notes,
         });
     }
 
@@ -201,6 +196,8 @@ impl Operation for DeviceOperation {
 pub(crate) struct Arrived {
     pub(crate) node: u32,
     pub(crate) operation: Arc<DeviceOperation>,
+    /// What it has noted, which is complete now.
+    pub(crate) notes: NoteList,
 }
 
 /// Operations that have arrived and that no pass has seen. Any thread puts them in, in the middle of a change of the graph.
