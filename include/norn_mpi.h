@@ -39,12 +39,23 @@ extern "C" {
  * A datatype of MPI as norn's, predefined or committed. It must stay until every
  * operation that names it has been submitted and has completed. Any thread, as
  * far as the thread level of MPI allows it; never blocks.
+ *
+ * The call that takes it refuses MPI_DATATYPE_NULL and a type that is not
+ * committed (NORN_E_INVALID). A type that was freed is refused only where MPI
+ * has not given its handle to another one.
  */
 static inline norn_type norn_type_of_mpi(MPI_Datatype type) {
     return NORN_OF_MPI | (norn_type)(uint32_t)NORN_MPI_INT_(Type, type);
 }
 
-/* An operation of MPI as norn's; as norn_type_of_mpi. */
+/*
+ * An operation of MPI as norn's; as norn_type_of_mpi. Predefined, where MPI has
+ * it for the type, or the application's own, commutative or not, which MPI calls
+ * on whichever thread passes. The call that takes it refuses MPI_OP_NULL and a
+ * predefined one that does not go with the type (NORN_E_INVALID); below
+ * MPI_THREAD_SERIALIZED, on another thread than the one that initialised MPI,
+ * the token fails instead.
+ */
 static inline norn_op norn_op_of_mpi(MPI_Op op) {
     return NORN_OF_MPI | (norn_op)(uint32_t)NORN_MPI_INT_(Op, op);
 }

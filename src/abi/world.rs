@@ -181,9 +181,9 @@ unsafe fn with_manner<R>(
     call: impl FnOnce(&Manner<'_>) -> Result<R>,
 ) -> Result<R> {
     let how = if how.is_null() {
-        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
         norn_task {
             struct_size: size_of::<norn_task>(),
+            // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
             ..unsafe { core::mem::zeroed() }
         }
     } else {

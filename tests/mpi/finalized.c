@@ -2,12 +2,63 @@
 // MPI_Finalize before norn_close: what was under way fails with a sentence, nothing hangs, and the close returns.
 //
 // Without an argument the world is idle. "pending": a receive is posted that nobody serves. "busy": a worker sends and
-// receives without end when MPI_Finalize is called, and must not be inside MPI any more when that goes on.
+// receives without end when MPI_Finalize is called. In every case nobody of norn's may be inside MPI any more when norn
+// has heard of it, nor come back: an attribute of MPI_COMM_SELF older than norn's is deleted after it, and looks.
+//
+// A second argument is the thread level. Where a thread may be inside MPI when MPI_Finalize begins, MPICH needs
+// MPI_THREAD_SERIALIZED: at MPI_THREAD_MULTIPLE it takes its locks away before it tells anybody, and aborts at one that
+// was taken just then.
 #include <mpi.h>
 #include <norn_mpi.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+// What passes call all the time, in front of MPI's own: threads inside, and calls since norn was told of the end.
+static atomic_int inside, told, late;
+#define WATCHED(call)                                                                                                  \
+    do {                                                                                                               \
+        if (atomic_load(&told)) atomic_fetch_add(&late, 1);                                                            \
+        atomic_fetch_add(&inside, 1);                                                                                  \
+        int code_ = (call);                                                                                            \
+        atomic_fetch_sub(&inside, 1);                                                                                  \
+        return code_;                                                                                                  \
+    } while (0)
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) { WATCHED(PMPI_Test(request, flag, status)); }
+int MPI_Testsome(int in, MPI_Request *requests, int *out, int *indices, MPI_Status *statuses) {
+    WATCHED(PMPI_Testsome(in, requests, out, indices, statuses));
+}
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
+    WATCHED(PMPI_Isend(buffer, count, type, to, tag, comm, request));
+}
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) {
+    WATCHED(PMPI_Irecv(buffer, count, type, from, tag, comm, request));
+}
+int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+    WATCHED(PMPI_Iprobe(from, tag, comm, flag, status));
+}
+int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler) {
+    WATCHED(PMPI_Comm_get_errhandler(comm, handler));
+}
+int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler) { WATCHED(PMPI_Comm_set_errhandler(comm, handler)); }
+
+static void sleep_ms(int ms) {
+    struct timespec moment = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&moment, NULL);
+}
+
+static int called, left_inside;
+static int after_norn(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm, (void)key, (void)value, (void)extra;
+    called = 1;
+    left_inside = atomic_load(&inside);
+    atomic_store(&told, 1);
+    // Time for a thread that is still about to call.
+    sleep_ms(20);
+    return MPI_SUCCESS;
+}
 
 #define CHECK(truth)                                                                                                   \
     do {                                                                                                               \
@@ -41,7 +92,8 @@ static void again(void *arg, norn_token token, norn_status status) {
 }
 
 int main(int argc, char **argv) {
-    int provided, rank, size, pending = argc > 1 && !strcmp(argv[1], "pending");
+    static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+    int provided, rank, size, key, pending = argc > 1 && !strcmp(argv[1], "pending");
     norn_runtime *rt;
     norn_world *world;
     norn_token token = {0};
@@ -49,7 +101,10 @@ int main(int argc, char **argv) {
     norn_slice slice = NORN_SLICE_INIT;
     slice.ptr = memory;
     slice.count = sizeof memory;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Init_thread(&argc, &argv, levels[argc > 2 ? atoi(argv[2]) & 3 : 3], &provided);
+    // The older the attribute, the later it is deleted.
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, after_norn, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     CHECK(norn_open(NULL, &rt) == NORN_OK);
@@ -61,10 +116,10 @@ int main(int argc, char **argv) {
     ring = rt, ring_world = world;
     if (argc > 1 && !strcmp(argv[1], "busy")) {
         CHECK(start() == 0);
-        struct timespec moment = {0, 20000000};
-        nanosleep(&moment, NULL);
+        sleep_ms(20);
     }
     MPI_Finalize();
+    CHECK(called && left_inside == 0 && atomic_load(&late) == 0);
     if (pending) {
         norn_error_info info = NORN_ERROR_INFO_INIT;
         CHECK(norn_await(rt, token, 20000000000) == NORN_E_PROPAGATED);

@@ -16,8 +16,8 @@ use super::types::{self, Type};
 /// Code of a call that fails by plan.
 const PLANNED: i32 = 16;
 
-/// Checks that a thread may call MPI on a rank, while it does.
-struct Inside(Option<usize>);
+/// Checks that a thread may call MPI on a rank, while it does. With the rank, whether it is the only one inside.
+struct Inside(Option<(usize, bool)>);
 
 impl Inside {
     fn of(owner: Option<usize>) -> Self {
@@ -29,8 +29,19 @@ impl Inside {
         if rank.ended.load(SeqCst) != 0 {
             violation("a call after MPI_Finalize");
         }
+        let others = rank.calls.fetch_add(1, SeqCst);
+        if rank.finalizer.load(SeqCst) == me {
+            rank.leaves.store(1, SeqCst);
+            if others != 0 {
+                violation(
+                    "MPI_Finalize calls norn, which calls MPI while another thread is inside",
+                );
+            }
+        } else if rank.leaves.load(SeqCst) != 0 {
+            violation("a call while another thread is in MPI_Finalize");
+        }
         match rank.level.load(SeqCst) as i32 {
-            NORN_MPI_THREAD_MULTIPLE => return Self(None),
+            NORN_MPI_THREAD_MULTIPLE => return Self(Some((owner, false))),
             NORN_MPI_THREAD_SERIALIZED => {}
             _ if rank.main.load(SeqCst) == me => {}
             level => violation(&format!(
@@ -40,7 +51,7 @@ impl Inside {
         if rank.inside.swap(me, SeqCst) != 0 {
             violation("MPI_THREAD_SERIALIZED: two threads are in MPI at once");
         }
-        Self(Some(owner))
+        Self(Some((owner, true)))
     }
 
     fn of_comm(handle: i32) -> Self {
@@ -62,8 +73,11 @@ impl Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        if let Some(owner) = self.0 {
-            OWNERS[owner].inside.store(0, SeqCst);
+        if let Some((owner, alone)) = self.0 {
+            if alone {
+                OWNERS[owner].inside.store(0, SeqCst);
+            }
+            OWNERS[owner].calls.fetch_sub(1, SeqCst);
         }
     }
 }
@@ -75,6 +89,7 @@ fn index_of(set: *mut norn_mpi_requests) -> usize {
 fn write_text(text: &str, buffer: *mut c_char, size: usize) -> i32 {
     let length = text.len().min(size.saturating_sub(1));
     if size > 0 {
+        // SAFETY: the caller's buffer has room for `size` bytes, and the text is cut to one less.
         unsafe {
             std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
             buffer.add(length).write(0);
@@ -291,6 +306,13 @@ unsafe extern "C" fn op_builtin(number: i32, handle: *mut i32) -> i32 {
             NORN_MPI_OK
         }
         None => NORN_MPI_UNSUPPORTED,
+    }
+}
+
+unsafe extern "C" fn op_check(op: i32, datatype: i32) -> i32 {
+    match types::is_op(op) && types::info(&state().types, datatype).is_some() {
+        true => NORN_MPI_OK,
+        false => NORN_MPI_INVALID,
     }
 }
 
@@ -542,6 +564,7 @@ static TABLE: Shared = Shared(norn_mpi_table {
     alloc,
     free,
     at_finalize,
+    op_check,
 });
 
 /// The table.

@@ -25,6 +25,8 @@ pub use calls::table;
 #[allow(unused_imports)] // not by every test that compiles this in
 pub use state::{Config, Counters, thread_number};
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use state::{OWNERS, state};
 
 /// A running job.
@@ -44,33 +46,28 @@ impl Job {
     pub fn initialise_here(&self, rank: usize) {
         let owner = state().owner_of(self.comms[rank]);
         let me = state::thread_number();
-        OWNERS[owner]
-            .main
-            .store(me, std::sync::atomic::Ordering::SeqCst);
+        OWNERS[owner].main.store(me, SeqCst);
     }
 
-    /// MPI_Finalize on a rank: tells who asked for it, and from then on each call of that rank stops the process.
+    /// MPI_Finalize on a rank: tells who asked for it, and from then on each call of that rank stops the process. So
+    /// does a call of another thread of the rank once the one that was told has begun to call.
     pub fn finalize(&self, rank: usize) {
         let comm = self.comms[rank];
         let then = state().then.get(&comm).copied();
+        let owner = &OWNERS[state().owner_of(comm)];
+        owner.finalizer.store(state::thread_number(), SeqCst);
         if let Some(then) = then {
             // SAFETY: what was given to `at_finalize`.
             unsafe { then(comm) };
         }
-        let owner = state().owner_of(comm);
-        OWNERS[owner]
-            .ended
-            .store(1, std::sync::atomic::Ordering::SeqCst);
+        owner.ended.store(1, SeqCst);
     }
 
     /// Whether any rank has called MPI_Finalize.
     pub fn has_ended(&self) -> bool {
         let ended = |comm: &i32| {
             let owner = state().owner_of(*comm);
-            OWNERS[owner]
-                .ended
-                .load(std::sync::atomic::Ordering::SeqCst)
-                != 0
+            OWNERS[owner].ended.load(SeqCst) != 0
         };
         self.comms.iter().any(ended)
     }

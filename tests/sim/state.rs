@@ -60,8 +60,13 @@ const MOST_OWNERS: usize = 1 << 16;
 pub struct Owner {
     /// Thread that initialised MPI.
     pub main: AtomicU64,
-    /// Thread inside a call.
+    /// Thread inside a call, below MPI_THREAD_MULTIPLE.
     pub inside: AtomicU64,
+    /// Calls that threads are inside of.
+    pub calls: AtomicU64,
+    /// Thread that is in MPI_Finalize; and 1 once it has made a call from there.
+    pub finalizer: AtomicU64,
+    pub leaves: AtomicU64,
     pub level: AtomicU64,
     /// 1: it has called MPI_Finalize.
     pub ended: AtomicU64,
@@ -71,6 +76,9 @@ pub static OWNERS: [Owner; MOST_OWNERS] = [const {
     Owner {
         main: AtomicU64::new(0),
         inside: AtomicU64::new(0),
+        calls: AtomicU64::new(0),
+        finalizer: AtomicU64::new(0),
+        leaves: AtomicU64::new(0),
         level: AtomicU64::new(3),
         ended: AtomicU64::new(0),
     }

@@ -26,6 +26,10 @@ pub fn op(number: i32) -> Option<i32> {
     (0..10).contains(&number).then_some(FIRST_OP + number)
 }
 
+pub fn is_op(handle: i32) -> bool {
+    op(handle - FIRST_OP).is_some()
+}
+
 pub fn made(index: usize) -> i32 {
     FIRST_MADE + index as i32
 }

@@ -223,7 +223,7 @@ fn bad_arguments_are_named() {
             r#type: NORN_OF_MPI + 5,
             ..good
         };
-        refused(&bad, 1, 0, "not a committed MPI type");
+        refused(&bad, 1, 0, "no datatype of MPI");
         let bad = norn_slice {
             ptr: std::ptr::null_mut(),
             ..good

@@ -8,6 +8,7 @@ mod collectives;
 mod edges;
 mod ending;
 mod failure;
+mod finalize;
 mod progress;
 mod ranks;
 mod tags;

@@ -153,13 +153,13 @@ pub fn run_way_of_job(
 }
 
 pub fn open(way: Way) -> *mut norn_runtime {
-    // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
     let config = norn_config {
         struct_size: size_of::<norn_config>(),
         mode: way.0,
         workers: way.1,
         seed: 7,
         watchdog_ns: -1,
+        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
         ..unsafe { std::mem::zeroed() }
     };
     let mut rt = std::ptr::null_mut();
@@ -167,6 +167,9 @@ pub fn open(way: Way) -> *mut norn_runtime {
     ok(unsafe { norn_open_version(HEADER, &config, &mut rt) });
     rt
 }
+
+// SAFETY: both handles are numbers, which any thread may use.
+unsafe impl Sync for Rank {}
 
 /// Memory that norn only reads. What it writes must be a `Room`: the compiler may take what it lent out as shared for
 /// unchanged.

@@ -48,6 +48,42 @@ fn every_level_is_kept() {
 }
 
 #[test]
+fn under_serialized_two_runtimes_take_turns_in_mpi() {
+    let config = sim::Config {
+        level: NORN_MPI_THREAD_SERIALIZED,
+        ..config()
+    };
+    for way in [Way(NORN_MODE_ASYNC, 0), Way(NORN_MODE_ASYNC, 2)] {
+        run_way_of_job(
+            way,
+            &config,
+            world_config(),
+            &|rank: &Rank, job: &sim::Job| {
+                let rt = open(way);
+                let mut world = std::ptr::null_mut();
+                let comm = job.comms[rank.rank as usize];
+                // SAFETY: the output is writable.
+                ok(unsafe { norn_world_attach_f(rt, comm, std::ptr::null(), &mut world) });
+                let (rt, world) = (rt as usize, world as usize);
+                std::thread::scope(|scope| {
+                    scope.spawn(move || {
+                        let other = Rank {
+                            rt: rt as _,
+                            world: world as _,
+                            ..*rank
+                        };
+                        (0..10).for_each(|_| exchange(&other));
+                    });
+                    (0..10).for_each(|_| exchange(rank));
+                });
+                // SAFETY: nothing uses the handle any more.
+                ok(unsafe { norn_close(rt as _) });
+            },
+        );
+    }
+}
+
+#[test]
 fn below_serialized_another_thread_declares_and_the_mpi_thread_makes_it_go_on() {
     let config = sim::Config {
         level: NORN_MPI_THREAD_FUNNELED,
@@ -120,13 +156,13 @@ fn the_watchdog_says_when_the_mpi_thread_stays_away() {
             lines.push_str(&CStr::from_ptr(text).to_string_lossy());
         }
     }
-    // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
     let config = norn_config {
         struct_size: size_of::<norn_config>(),
         workers: 1,
         watchdog_ns: 50_000_000,
         log: Some(keep),
         log_arg: (&raw const lines).cast_mut().cast(),
+        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
         ..unsafe { std::mem::zeroed() }
     };
     let mut rt = std::ptr::null_mut();

@@ -44,7 +44,7 @@ pub(crate) fn attach(
     config: &norn_world_config,
 ) -> Result<*mut norn_world> {
     runtime.refuse_in_body("attaching a world")?;
-    let calls = Calls::new(load::find()?);
+    let mut calls = Calls::new(load::find()?);
     match calls.state() {
         NORN_MPI_ACTIVE => {}
         NORN_MPI_BEFORE_INIT => {
@@ -55,15 +55,22 @@ pub(crate) fn attach(
         }
         _ => return Err(Error::new(NORN_E_STATE, "MPI has been finalised")),
     }
-    let error = |failed: Failed| calls.error(failed);
-    let info = calls.comm_info(comm).map_err(error)?;
+    let info = calls.comm_info(comm).map_err(|failed| match failed.code {
+        NORN_MPI_INVALID => Error::new(
+            NORN_E_INVALID,
+            "comm is no communicator: MPI_COMM_NULL, or one that was freed",
+        ),
+        _ => calls.error(failed),
+    })?;
     if info.inter != 0 {
         return Err(Error::new(
             NORN_E_INVALID,
-            "the communicator is an intercommunicator",
+            "comm is an intercommunicator: norn works on groups of one kind of ranks",
         ));
     }
-    let (level, is_main) = calls.thread(comm).map_err(error)?;
+    let (level, is_main) = calls.thread(comm).map_err(|failed| calls.error(failed))?;
+    calls.set_level(level);
+    let error = |failed: Failed| calls.error(failed);
     let alone = level < NORN_MPI_THREAD_SERIALIZED;
     if alone && !is_main {
         return Err(Error::new(
@@ -343,6 +350,7 @@ impl World {
         // The engine is locked for moments only: the other ranks may need its messages before they come here.
         let slot = {
             let mut engine = self.engine.lock();
+            self.check_mpi()?;
             let control = engine.control;
             engine
                 .requests
@@ -350,23 +358,25 @@ impl World {
                 .map_err(|failed| self.calls.error(failed))?
         };
         let mut done = Vec::new();
-        while done.is_empty() {
-            self.engine
-                .lock()
-                .requests
-                .test(&[slot], &mut done)
-                .map_err(|failed| self.calls.error(failed))?;
+        let comm = loop {
+            {
+                let mut engine = self.engine.lock();
+                self.check_mpi()?;
+                let tested = engine.requests.test(&[slot], &mut done);
+                tested.map_err(|failed| self.calls.error(failed))?;
+                match done.first() {
+                    Some(done) if done.outcome == NORN_MPI_DONE => break done.comm,
+                    Some(done) => {
+                        return Err(self.calls.error(Failed {
+                            call: "MPI_Comm_idup",
+                            code: done.error,
+                        }));
+                    }
+                    None => {}
+                }
+            }
             runtime.progress_once();
             std::thread::yield_now();
-        }
-        let comm = match done[0].outcome {
-            NORN_MPI_DONE => done[0].comm,
-            _ => {
-                return Err(self.calls.error(Failed {
-                    call: "MPI_Comm_idup",
-                    code: done[0].error,
-                }));
-            }
         };
         let mut engine = self.engine.lock();
         engine.lanes.push(Lane::new(comm));

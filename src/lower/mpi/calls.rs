@@ -2,14 +2,22 @@
 
 use core::ffi::{c_char, c_void};
 
+use parking_lot::{Mutex, MutexGuard};
+
 use super::table::*;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_MEMORY, NORN_E_MPI, NORN_E_UNSUPPORTED};
 use crate::error::Error;
+
+/// Held in each call under MPI_THREAD_SERIALIZED. Each world has a lock of its own, and a process may have several; no call
+/// waits for another rank, so none is held up for long.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// The calls of the MPI in this process.
 #[derive(Clone, Copy)]
 pub(crate) struct Calls {
     table: &'static norn_mpi_table,
+    /// MPI takes one thread at a time.
+    serialized: bool,
 }
 
 // SAFETY: the table is constant, and its functions and texts may be used from any thread that MPI's level allows.
@@ -50,7 +58,20 @@ fn text(write: impl FnOnce(*mut c_char, usize) -> i32) -> String {
 // are live variables of the right type. That MPI is active and the thread may call it is seen to by `Engine`'s users.
 impl Calls {
     pub(crate) fn new(table: &'static norn_mpi_table) -> Self {
-        Self { table }
+        Self {
+            table,
+            // Until the level is known.
+            serialized: true,
+        }
+    }
+
+    /// What MPI has provided; below MPI_THREAD_SERIALIZED the thread is always the same.
+    pub(crate) fn set_level(&mut self, level: i32) {
+        self.serialized = level == NORN_MPI_THREAD_SERIALIZED;
+    }
+
+    fn turn(&self) -> Option<MutexGuard<'static, ()>> {
+        self.serialized.then(|| TURN.lock())
     }
 
     pub(crate) fn state(&self) -> i32 {
@@ -61,12 +82,14 @@ impl Calls {
     }
 
     pub(crate) fn library_text(&self) -> String {
+        let _turn = self.turn();
         // SAFETY: see above.
         text(|buffer, size| unsafe { (self.table.library_text)(buffer, size) })
     }
 
     /// MPI's text for a code, with the name of the call.
     pub(crate) fn describe(&self, failed: Failed) -> String {
+        let _turn = self.turn();
         // SAFETY: see above.
         let text =
             text(|buffer, size| unsafe { (self.table.error_text)(failed.code, buffer, size) });
@@ -86,6 +109,7 @@ impl Calls {
 
     /// Thread level, and whether this thread initialised MPI.
     pub(crate) fn thread(&self, comm: i32) -> Result<(i32, bool)> {
+        let _turn = self.turn();
         let (mut level, mut is_main) = (0, 0);
         // SAFETY: see above.
         check("MPI_Query_thread", unsafe {
@@ -95,6 +119,7 @@ impl Calls {
     }
 
     pub(crate) fn device_aware(&self) -> (i32, String) {
+        let _turn = self.turn();
         let mut answer = -1;
         // SAFETY: see above.
         let reason =
@@ -102,6 +127,7 @@ impl Calls {
         (answer, reason)
     }
 
+    /// Not in turn: whoever holds it may never go on.
     pub(crate) fn abort(&self, comm: i32, code: i32) {
         // SAFETY: see above.
         unsafe { (self.table.abort)(comm, code) };
@@ -109,6 +135,7 @@ impl Calls {
 
     /// See the table.
     pub(crate) fn at_finalize(&self, comm: i32, then: norn_mpi_then_fn) -> Result<()> {
+        let _turn = self.turn();
         // SAFETY: see above; `then` is a function of the library's, which is never unloaded.
         check("MPI_Comm_set_attr", unsafe {
             (self.table.at_finalize)(comm, then)
@@ -116,6 +143,7 @@ impl Calls {
     }
 
     pub(crate) fn comm_info(&self, comm: i32) -> Result<norn_mpi_comm_info> {
+        let _turn = self.turn();
         let mut info = norn_mpi_comm_info::default();
         // SAFETY: see above.
         check("MPI_Comm_size", unsafe {
@@ -125,11 +153,13 @@ impl Calls {
     }
 
     pub(crate) fn comm_free(&self, comm: i32) -> Result<()> {
+        let _turn = self.turn();
         // SAFETY: see above.
         check("MPI_Comm_free", unsafe { (self.table.comm_free)(comm) })
     }
 
     pub(crate) fn type_builtin(&self, number: i64) -> Result<i32> {
+        let _turn = self.turn();
         let mut handle = 0;
         // SAFETY: see above.
         check("MPI_Type", unsafe {
@@ -139,9 +169,10 @@ impl Calls {
     }
 
     pub(crate) fn type_info(&self, comm: i32, handle: i32) -> Result<norn_mpi_type_info> {
+        let _turn = self.turn();
         let mut info = norn_mpi_type_info::default();
         // SAFETY: see above.
-        check("MPI_Type_size", unsafe {
+        check("MPI_Pack", unsafe {
             (self.table.type_info)(comm, handle, &mut info)
         })?;
         Ok(info)
@@ -154,6 +185,7 @@ impl Calls {
         (blocks, stride): (u64, u64),
         (planes, plane_stride): (u64, u64),
     ) -> Result<i32> {
+        let _turn = self.turn();
         let mut handle = 0;
         // SAFETY: see above.
         check("MPI_Type_create_hvector", unsafe {
@@ -171,11 +203,13 @@ impl Calls {
     }
 
     pub(crate) fn type_free(&self, handle: i32) {
+        let _turn = self.turn();
         // SAFETY: see above. A type that cannot be freed is lost, which hurts nobody.
         unsafe { (self.table.type_free)(handle) };
     }
 
     pub(crate) fn op_builtin(&self, number: i64) -> Result<i32> {
+        let _turn = self.turn();
         let mut handle = 0;
         // SAFETY: see above.
         check("MPI_Op", unsafe {
@@ -184,7 +218,17 @@ impl Calls {
         Ok(handle)
     }
 
+    /// See the table.
+    pub(crate) fn op_check(&self, op: i32, datatype: i32) -> Result<()> {
+        let _turn = self.turn();
+        // SAFETY: see above.
+        check("MPI_Reduce_local", unsafe {
+            (self.table.op_check)(op, datatype)
+        })
+    }
+
     pub(crate) fn count_limit(&self) -> i64 {
+        let _turn = self.turn();
         let mut limit = i64::from(i32::MAX);
         // SAFETY: see above.
         unsafe { (self.table.count_limit)(&mut limit) };
@@ -193,6 +237,7 @@ impl Calls {
 
     /// The message that could be received now on a communicator from a rank (`NORN_MPI_ANY`: any).
     pub(crate) fn probe(&self, source: i32, comm: i32) -> Result<Option<norn_mpi_done>> {
+        let _turn = self.turn();
         let (mut found, mut message) = (0, norn_mpi_done::default());
         // SAFETY: see above.
         check("MPI_Iprobe", unsafe {
@@ -203,6 +248,7 @@ impl Calls {
 
     /// An empty set of requests.
     pub(crate) fn requests(&self) -> Result<Requests> {
+        let _turn = self.turn();
         let mut set = core::ptr::null_mut();
         // SAFETY: see above.
         check("requests_open", unsafe {
@@ -240,6 +286,7 @@ unsafe impl Send for Requests {}
 impl Requests {
     /// Begins to duplicate a communicator.
     pub(crate) fn duplicate(&mut self, comm: i32) -> Result<i32> {
+        let _turn = self.calls.turn();
         let mut slot = 0;
         // SAFETY: see `Calls`.
         check("MPI_Comm_idup", unsafe {
@@ -253,6 +300,7 @@ impl Requests {
     /// # Safety
     /// The elements live and stay as they are until the request is reported by `test`.
     pub(crate) unsafe fn send(&mut self, what: Elements, to: Address) -> Result<i32> {
+        let _turn = self.calls.turn();
         let mut slot = 0;
         // SAFETY: passed on from the caller.
         check("MPI_Isend", unsafe {
@@ -276,6 +324,7 @@ impl Requests {
     /// # Safety
     /// The elements live and are touched by nobody else until the request is reported by `test`.
     pub(crate) unsafe fn receive(&mut self, what: Elements, from: Address) -> Result<i32> {
+        let _turn = self.calls.turn();
         let mut slot = 0;
         // SAFETY: passed on from the caller.
         check("MPI_Irecv", unsafe {
@@ -303,6 +352,7 @@ impl Requests {
         call: &'static str,
         what: &norn_mpi_collective,
     ) -> Result<i32> {
+        let _turn = self.calls.turn();
         let mut slot = 0;
         // SAFETY: passed on from the caller.
         check(call, unsafe {
@@ -313,6 +363,7 @@ impl Requests {
 
     /// Tests some requests; those that have ended are in `done`.
     pub(crate) fn test(&mut self, slots: &[i32], done: &mut Vec<norn_mpi_done>) -> Result<()> {
+        let _turn = self.calls.turn();
         done.clear();
         done.resize(slots.len(), norn_mpi_done::default());
         let mut count = 0;
@@ -336,6 +387,7 @@ impl Requests {
 
     /// Cancels a receive, which is still to be tested.
     pub(crate) fn cancel(&mut self, slot: i32) {
+        let _turn = self.calls.turn();
         // SAFETY: see `Calls`. A slot that is no receive is refused without harm.
         unsafe { (self.calls.table.cancel)(self.set, slot) };
     }
@@ -345,6 +397,7 @@ impl Requests {
         if self.set.is_null() {
             return true;
         }
+        let _turn = self.calls.turn();
         // SAFETY: see `Calls`; forgotten afterwards.
         let closed = unsafe { (self.calls.table.requests_close)(self.set) } == NORN_MPI_OK;
         if closed {

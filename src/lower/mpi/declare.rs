@@ -201,12 +201,7 @@ impl World {
         if datatype & !0xffff_ffff != NORN_OF_MPI {
             return Err(invalid(format!("{name}: type {datatype} is none")));
         }
-        let info = self.ask_about_type(datatype as i32)?.map_err(|failed| {
-            invalid(format!(
-                "{name}: not a committed MPI type: {}",
-                self.calls.describe(failed)
-            ))
-        })?;
+        let info = self.ask_about_type(datatype as i32, name)?;
         let inside = info.true_lb >= 0 && info.true_lb + info.true_extent <= info.extent;
         if info.extent < 0 || info.size < 0 || (slice.data.id != 0 && !inside) {
             return Err(Error::new(
@@ -221,22 +216,28 @@ impl World {
     }
 
     /// Asks MPI about a type, where the calling thread may.
-    fn ask_about_type(
-        &self,
-        handle: i32,
-    ) -> Result<core::result::Result<norn_mpi_type_info, Failed>> {
+    fn ask_about_type(&self, handle: i32, name: &str) -> Result<norn_mpi_type_info> {
         if !self.may_call() {
             return Err(Error::new(
                 NORN_E_THREAD,
                 "below MPI_THREAD_SERIALIZED only the thread that initialised MPI may use types of MPI",
             ));
         }
-        if self.is_inside() {
-            let control = self.control_hint();
-            return Ok(self.calls.type_info(control, handle));
-        }
-        let engine = self.engine.lock();
-        Ok(self.calls.type_info(engine.control, handle))
+        // Until MPI has said all, its text too. In the middle of a pass it is held already.
+        let _engine = (!self.is_inside()).then(|| self.engine.lock());
+        self.check_open()?;
+        self.check_mpi()?;
+        self.calls
+            .type_info(self.control_hint(), handle)
+            .map_err(|failed| match failed.code {
+                NORN_MPI_INVALID => invalid(format!(
+                    "{name}.type is no datatype of MPI's: MPI_DATATYPE_NULL, or one that was freed"
+                )),
+                _ => invalid(format!(
+                    "MPI does not take {name}.type, which must be committed: {}",
+                    self.calls.describe(failed)
+                )),
+            })
     }
 }
 

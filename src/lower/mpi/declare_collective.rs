@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::calls::Failed;
 use super::collective::{Collective, Part};
 use super::declare::{Manner, invalid};
 use super::exchange::What;
@@ -180,6 +181,7 @@ impl World {
     fn shape_reduction(&self, what: &mut Collective, is_root: bool) -> Result<()> {
         for part in what.send.iter().chain(&what.recv) {
             check_op(what.op, part.datatype)?;
+            self.ask_about_op(what.op, part.datatype)?;
         }
         let all = what.kind == NORN_MPI_ALLREDUCE;
         if all || is_root {
@@ -210,6 +212,39 @@ impl World {
             ));
         }
         Ok(())
+    }
+
+    /// Asks MPI about an operation or a type of its own, where the calling thread may; where it may not, MPI says it when
+    /// the collective is entered.
+    fn ask_about_op(&self, op: norn_op, datatype: norn_type) -> Result<()> {
+        if (op | datatype) & NORN_OF_MPI == 0 || !self.may_call() {
+            return Ok(());
+        }
+        // Until MPI has said all, its text too. In the middle of a pass it is held already.
+        let _engine = (!self.is_inside()).then(|| self.engine.lock());
+        self.check_open()?;
+        self.check_mpi()?;
+        let calls = &self.calls;
+        let handle =
+            |number: i64, builtin: &dyn Fn() -> core::result::Result<i32, Failed>| match number
+                & NORN_OF_MPI
+            {
+                0 => builtin().map_err(|failed| calls.error(failed)),
+                _ => Ok(number as i32),
+            };
+        let handle_of_op = handle(op, &|| calls.op_builtin(op))?;
+        let handle_of_type = handle(datatype, &|| calls.type_builtin(datatype))?;
+        calls
+            .op_check(handle_of_op, handle_of_type)
+            .map_err(|failed| match failed.code {
+                NORN_MPI_INVALID => {
+                    invalid("op is no operation of MPI's: MPI_OP_NULL, or one that was freed")
+                }
+                _ => invalid(format!(
+                    "MPI does not take op on this type: {}",
+                    calls.describe(failed)
+                )),
+            })
     }
 
     /// Divides the memory of the side that has a part for each rank.
@@ -281,7 +316,7 @@ enum Spread {
 
 /// Refuses an operation that is none, and a predefined one that this predefined type has not. Of others MPI knows more.
 fn check_op(op: norn_op, datatype: norn_type) -> Result<()> {
-    if op & NORN_OF_MPI != 0 && op >> 32 == 1 && op as i32 != 0 {
+    if op & NORN_OF_MPI != 0 && op >> 32 == 1 {
         return Ok(());
     }
     if !(NORN_SUM..=NORN_BXOR).contains(&op) {

@@ -56,6 +56,9 @@ impl World {
             self.busy.store(0, Ordering::SeqCst);
             return false;
         }
+        if self.is_anothers() {
+            return false;
+        }
         // Written under the engine's lock only.
         let previous = self.inside.load(Ordering::Relaxed);
         self.inside.store(thread_number(), Ordering::Relaxed);
@@ -239,7 +242,10 @@ impl Lowering for World {
     }
 
     fn wants_pass(&self) -> bool {
-        self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0 && self.may_call()
+        // What is left when another thread has done with MPI_Finalize is offered then.
+        self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0
+            && self.may_call()
+            && !self.is_anothers()
     }
 
     fn patience(&self) -> Duration {

@@ -252,8 +252,9 @@ pub struct norn_mpi_table {
     // Types and operations.
     /// Handle of a predefined type, by its number in norn.h (`NORN_BYTE` and so on). Nothing to free.
     pub type_builtin: unsafe extern "C" fn(number: i32, handle: *mut i32) -> i32,
-    /// Size and extent of a type. `comm`: any that returns errors as codes, which is where an invalid handle is
-    /// reported.
+    /// Size and extent of a committed type; `NORN_MPI_INVALID` for an integer that is none, as far as the MPI can tell,
+    /// and MPI's own code for a type that is not committed. `comm`: any that returns errors as codes, which is where MPI
+    /// reports it.
     pub type_info:
         unsafe extern "C" fn(comm: i32, handle: i32, info: *mut norn_mpi_type_info) -> i32,
     /// Makes and commits the type of `planes` times `blocks` times `count` elements of `base`, the blocks `stride`
@@ -354,6 +355,12 @@ pub struct norn_mpi_table {
     /// `then` is told `NORN_MPI_NO_HANDLE`: the end of every rank of this process; `sim`, which has many, tells the
     /// communicator that was given here.
     pub at_finalize: unsafe extern "C" fn(comm: i32, then: norn_mpi_then_fn) -> i32,
+
+    // Operations.
+    /// Whether a reduction may have this operation on this type, predefined or the application's: `NORN_MPI_INVALID` for
+    /// an operation or type that is none, MPI's own code for two that do not go together. Calls no function of the
+    /// application's.
+    pub op_check: unsafe extern "C" fn(op: i32, datatype: i32) -> i32,
 }
 
 /// What `at_finalize` has called.

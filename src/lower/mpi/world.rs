@@ -98,6 +98,9 @@ pub(crate) struct World {
     pub(crate) life: AtomicU8,
     /// MPI_Finalize has begun. Set under the engine's lock, so a pass finds MPI either usable until it ends, or gone.
     pub(crate) mpi_gone: AtomicBool,
+    /// The thread that is in MPI_Finalize and alone calls MPI, as `thread_number` has it; 0 for none. Set under the
+    /// engine's lock too.
+    pub(super) finalizer: AtomicU64,
     /// Counts what ends a rest, and one more than what it was when this rank was last found at rest (`rest`).
     pub(crate) activity: AtomicU64,
     pub(crate) rested_at: AtomicU64,
@@ -167,6 +170,7 @@ impl World {
             held: Mutex::new(Finished::new()),
             life: AtomicU8::new(life::OPEN),
             mpi_gone: AtomicBool::new(false),
+            finalizer: AtomicU64::new(0),
             activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),

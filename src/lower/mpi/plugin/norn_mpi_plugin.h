@@ -254,8 +254,9 @@ typedef struct norn_mpi_table {
   int32_t (*comm_free)(int32_t comm);
   // Handle of a predefined type, by its number in norn.h (`NORN_BYTE` and so on). Nothing to free.
   int32_t (*type_builtin)(int32_t number, int32_t *handle);
-  // Size and extent of a type. `comm`: any that returns errors as codes, which is where an invalid handle is
-  // reported.
+  // Size and extent of a committed type; `NORN_MPI_INVALID` for an integer that is none, as far as the MPI can tell,
+  // and MPI's own code for a type that is not committed. `comm`: any that returns errors as codes, which is where MPI
+  // reports it.
   int32_t (*type_info)(int32_t comm, int32_t handle, struct norn_mpi_type_info *info);
   // Makes and commits the type of `planes` times `blocks` times `count` elements of `base`, the blocks `stride`
   // and the planes `plane_stride` elements apart. All counts at least 0; strides of any sign. `type_free` frees
@@ -333,6 +334,10 @@ typedef struct norn_mpi_table {
   // `then` is told `NORN_MPI_NO_HANDLE`: the end of every rank of this process; `sim`, which has many, tells the
   // communicator that was given here.
   int32_t (*at_finalize)(int32_t comm, norn_mpi_then_fn then);
+  // Whether a reduction may have this operation on this type, predefined or the application's: `NORN_MPI_INVALID` for
+  // an operation or type that is none, MPI's own code for two that do not go together. Calls no function of the
+  // application's.
+  int32_t (*op_check)(int32_t op, int32_t datatype);
 } norn_mpi_table;
 
 // What a plug-in exports under the name `norn_mpi_plugin`: its table, which lives as long as the process. NULL: the

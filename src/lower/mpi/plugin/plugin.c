@@ -289,6 +289,7 @@ static const norn_mpi_table table = {
     .alloc = alloc_memory,
     .free = free_memory,
     .at_finalize = at_finalize,
+    .op_check = op_check,
 };
 
 __attribute__((visibility("default"))) const norn_mpi_table *norn_mpi_plugin(void);

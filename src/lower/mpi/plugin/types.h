@@ -54,10 +54,14 @@ static int32_t type_info(int32_t comm, int32_t handle, norn_mpi_type_info *info)
     MPI_Comm all = COMM_OF(comm);
     MPI_Datatype type;
     MPI_Count size, lb, extent, true_lb, true_extent;
-    int none;
+    char from = 0, to = 0;
+    int position = 0;
     if (cannot_be(handle, 3) || no_comm(all) || no_type(type = TYPE_OF(handle))) return NORN_MPI_INVALID;
-    /* Of the calls about a type this one has a communicator, whose handler then gets the error of a bad handle. */
-    if (MPI_Pack_size(0, type, all, &none) != MPI_SUCCESS) return NORN_MPI_INVALID;
+    /*
+     * No call tells whether a type is committed; this one refuses what is not, even for no elements. It has a
+     * communicator, too, whose handler then gets the error.
+     */
+    EXPECT(MPI_Pack(&from, 0, type, &to, 1, &position, all));
     EXPECT(MPI_Type_size_x(type, &size));
     EXPECT(MPI_Type_get_extent_x(type, &lb, &extent));
     EXPECT(MPI_Type_get_true_extent_x(type, &true_lb, &true_extent));
@@ -66,6 +70,23 @@ static int32_t type_info(int32_t comm, int32_t handle, norn_mpi_type_info *info)
     info->true_lb = true_lb;
     info->true_extent = true_extent;
     return NORN_MPI_OK;
+}
+
+/* MPICH lets a logical operation on these pass, and ends the program when it carries it out. */
+static int is_real(MPI_Datatype type) { return type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE; }
+static int is_logical(MPI_Op op) { return op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR; }
+
+static int32_t op_check(int32_t op, int32_t datatype) {
+    MPI_Op how = OP_OF(op);
+    MPI_Datatype type;
+    struct quiet quiet;
+    char from = 0, to = 0;
+    if (!how || how == MPI_OP_NULL || cannot_be(datatype, 3) || no_type(type = TYPE_OF(datatype))) {
+        return NORN_MPI_INVALID;
+    }
+    if (is_logical(how) && is_real(type)) return MPI_ERR_OP;
+    quiet_begin(&quiet);
+    return quiet_end(&quiet, MPI_Reduce_local(&from, &to, 0, type, how));
 }
 
 /*

@@ -8,3 +8,6 @@ MPI_Op norn_mpi_op_null(void) { return MPI_OP_NULL; }
 int norn_mpi_is_comm(MPI_Comm comm) { return comm && comm != MPI_COMM_NULL; }
 int norn_mpi_is_type(MPI_Datatype type) { return type && type != MPI_DATATYPE_NULL; }
 int norn_mpi_is_op(MPI_Op op) { return op && op != MPI_OP_NULL; }
+/* MPICH lets a logical operation on a real number pass, and ends the program when it carries it out. */
+int norn_mpi_is_real(MPI_Datatype type) { return type == MPI_FLOAT || type == MPI_DOUBLE || type == MPI_LONG_DOUBLE; }
+int norn_mpi_is_logical(MPI_Op op) { return op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR; }

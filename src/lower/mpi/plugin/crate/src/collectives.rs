@@ -79,6 +79,8 @@ impl Call {
             ..
         } = *self;
         let (sends, recvs) = (self.sends as c_int, self.recvs as c_int);
+        // SAFETY: passed on from the caller. Each call is given the arguments that its kind has; a null array only
+        // where its kind or this rank reads none.
         unsafe {
             match self.kind {
                 NORN_MPI_BARRIER => MPI_Ibarrier(comm, request),
@@ -127,6 +129,7 @@ impl Call {
             ..
         } = *self;
         let new = newer();
+        // SAFETY: as in `small`.
         Some(unsafe {
             match self.kind {
                 NORN_MPI_BCAST => new.ibcast?(recv, recvs, rt, root, comm, request),
@@ -170,6 +173,8 @@ fn too_many(count: i64) -> bool {
 unsafe fn arrays(what: &norn_mpi_collective, reads: Reads, ranks: usize) -> [&[i64]; 4] {
     let array = |read: bool, pointer: *const i64| -> &[i64] {
         if read {
+            // SAFETY: an array that this kind reads on this rank has an element for each rank and stays during the
+            // call, as the table says.
             unsafe { core::slice::from_raw_parts(pointer, ranks) }
         } else {
             &[]
@@ -221,6 +226,7 @@ unsafe fn post(
             rc,
             rd: rd.cast(),
         };
+        // SAFETY: passed on from the caller; the arrays are kept until the request is complete.
         return check(unsafe { call.large(&arrays, request) }.unwrap_or(NORN_MPI_TOO_LARGE));
     }
     keep.ints = arrays
@@ -228,6 +234,7 @@ unsafe fn post(
         .map(|array| array.iter().map(|number| *number as c_int).collect())
         .collect();
     let [sc, sd, rc, rd] = [0, 1, 2, 3].map(|at| keep.ints[at].as_ptr());
+    // SAFETY: as above.
     check(unsafe { call.small(&Arrays { sc, sd, rc, rd }, request) })
 }
 
@@ -239,6 +246,7 @@ fn call_of(what: &norn_mpi_collective) -> Result<(Call, Reads, usize), Code> {
         return Err(INVALID);
     }
     let (mut rank, mut ranks) = (0, 0);
+    // SAFETY: MPI is active, `comm` is a communicator, and the outputs are writable.
     unsafe {
         check(MPI_Comm_rank(comm, &mut rank))?;
         check(MPI_Comm_size(comm, &mut ranks))?;
@@ -289,23 +297,22 @@ pub unsafe extern "C" fn icollective(
     user: u64,
     slot: *mut i32,
 ) -> i32 {
+    // SAFETY: readable during the call, as the table says.
     let what = unsafe { &*what };
     let (call, reads, ranks) = match call_of(what) {
         Ok(found) => found,
         Err(code) => return code.0,
     };
-    let keep = Box::new(Keep {
-        comm: call.comm,
-        types: Vec::new(),
-        ints: Vec::new(),
-        bigs: Vec::new(),
-    });
+    let keep = Box::<Keep>::default();
+    // SAFETY: a set of the table's, used by one thread at a time, for this call only.
     let posted = unsafe { set_of(set) }.post(
         Kind::Collective,
         user,
         Some(keep),
         |keep, request| match keep {
             // Open MPI sends some errors of arguments to MPI_COMM_WORLD's handler, whatever the communicator.
+            // SAFETY: the buffers and arrays are as the table says of this kind; `keep` goes with the slot and lives
+            // until the request is complete; `request` is a slot's place.
             Some(keep) => unsafe {
                 let _quiet = Quiet::new();
                 post(call, reads, arrays(what, reads, ranks), keep, request)
@@ -313,10 +320,12 @@ pub unsafe extern "C" fn icollective(
             None => Err(Code(NORN_MPI_INVALID)),
         },
     );
-    answer(posted, slot)
+    // SAFETY: writable, as the table says.
+    unsafe { answer(posted, slot) }
 }
 
 pub unsafe extern "C" fn count_limit(limit: *mut i64) -> i32 {
+    // SAFETY: writable, as the table says.
     unsafe {
         limit.write(if has_large_counts() {
             i64::MAX

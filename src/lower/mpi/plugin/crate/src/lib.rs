@@ -1,15 +1,16 @@
 //! The MPI plug-in of norn in Rust: answers the table of `src/lower/mpi/table.rs`
 //! out of the MPI that mpi-sys finds, as `plugin.c` does in C. Both pass the same
-//! tests (tests/mpi/conformance.c).
+//! tests (tests/mpi/conformance).
 //!
 //! The functions of the table are called by norn with pointers that are right,
 //! as the table's documentation says; they are C functions, not Rust's.
 #![allow(
-    clippy::missing_safety_doc,
-    clippy::too_many_arguments,
-    clippy::unnecessary_cast
+    clippy::missing_safety_doc, // the table's documentation has it, once for both plug-ins
+    clippy::too_many_arguments, // as many as the table's calls have
+    clippy::unnecessary_cast    // constants of MPI's have other types in other MPIs
 )]
 
+// norn.h's numbers, of which the mark of a handle of MPI's (NORN_OF_MPI) is not for plug-ins.
 #[path = "../../../../../abi/datatype.rs"]
 #[allow(dead_code)]
 mod datatype;
@@ -37,9 +38,13 @@ use this_mpi::{FAMILY, comm_of};
 const TEXT_SPACE: usize = 16384;
 
 /// Copies a text, cut to the size of the buffer and ended by a zero.
-fn copy_text(from: &[u8], to: *mut c_char, size: usize) -> i32 {
+///
+/// # Safety
+/// `to` has room for `size` bytes.
+unsafe fn copy_text(from: &[u8], to: *mut c_char, size: usize) -> i32 {
     if size > 0 {
         let length = from.len().min(size - 1);
+        // SAFETY: passed on from the caller; the text is cut so that its zero fits.
         unsafe {
             core::ptr::copy_nonoverlapping(from.as_ptr().cast(), to, length);
             to.add(length).write(0);
@@ -60,6 +65,7 @@ fn text_of(call: impl FnOnce(*mut c_char, *mut c_int) -> c_int) -> Result<Vec<u8
 
 unsafe extern "C" fn state(out: *mut i32) -> i32 {
     let (mut begun, mut ended) = (0, 0);
+    // SAFETY: both calls are legal at any time and write to these variables; `out` is writable, as the table says.
     unsafe {
         for code in [MPI_Finalized(&mut ended), MPI_Initialized(&mut begun)] {
             if let Err(code) = check(code) {
@@ -76,12 +82,13 @@ unsafe extern "C" fn state(out: *mut i32) -> i32 {
 }
 
 unsafe extern "C" fn library_text(text: *mut c_char, size: usize) -> i32 {
+    // SAFETY: legal at any time; `text_of` has room for MPI_MAX_LIBRARY_VERSION_STRING.
     match text_of(|space, length| unsafe { MPI_Get_library_version(space, length) }) {
-        Ok(all) => copy_text(
-            all.split(|byte| *byte == b'\n').next().unwrap_or_default(),
-            text,
-            size,
-        ),
+        Ok(all) => {
+            let line = all.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            // SAFETY: the caller's buffer of so many bytes, as the table says.
+            unsafe { copy_text(line, text, size) }
+        }
         Err(code) => code.0,
     }
 }
@@ -97,21 +104,28 @@ unsafe extern "C" fn error_text(error: i32, text: *mut c_char, size: usize) -> i
         _ => "",
     };
     if !own.is_empty() {
-        return copy_text(own.as_bytes(), text, size);
+        // SAFETY: as in `library_text`.
+        return unsafe { copy_text(own.as_bytes(), text, size) };
     }
     let mut now = NORN_MPI_BEFORE_INIT;
+    // SAFETY: `now` is writable.
     if unsafe { state(&mut now) } == NORN_MPI_OK && now == NORN_MPI_ACTIVE {
         let _quiet = Quiet::new();
+        // SAFETY: MPI is active; `text_of` has room for MPI_MAX_ERROR_STRING.
         if let Ok(all) = text_of(|space, length| unsafe { MPI_Error_string(error, space, length) })
         {
-            return copy_text(&all, text, size);
+            // SAFETY: as in `library_text`.
+            return unsafe { copy_text(&all, text, size) };
         }
     }
-    copy_text(format!("MPI error {error}").as_bytes(), text, size)
+    // SAFETY: as in `library_text`.
+    unsafe { copy_text(format!("MPI error {error}").as_bytes(), text, size) }
 }
 
 unsafe extern "C" fn thread(_comm: i32, level: *mut i32, is_main: *mut i32) -> i32 {
     let (mut provided, mut mine) = (0, 0);
+    // SAFETY: MPI is active, as the table demands of the caller, and both outputs are writable. The levels are
+    // constants that were filled in when the plug-in was loaded, which is after MPI.
     unsafe {
         for code in [
             MPI_Query_thread(&mut provided),
@@ -138,6 +152,7 @@ unsafe extern "C" fn thread(_comm: i32, level: *mut i32, is_main: *mut i32) -> i
 
 unsafe extern "C" fn world(_comm: i32, rank: *mut i32, size: *mut i32) -> i32 {
     let (mut r, mut s) = (0, 0);
+    // SAFETY: as in `thread`.
     unsafe {
         for code in [
             MPI_Comm_rank(RSMPI_COMM_WORLD, &mut r),
@@ -157,6 +172,8 @@ unsafe extern "C" fn world(_comm: i32, rank: *mut i32, size: *mut i32) -> i32 {
 fn memory_kinds() -> Option<String> {
     let mut space = vec![0_u8; TEXT_SPACE];
     let mut set = 0;
+    // SAFETY: MPI is active. `space` holds more than the 255 bytes asked for and their zero; `info` is a copy that
+    // MPI has made for us, and is freed once.
     unsafe {
         let mut info = RSMPI_INFO_NULL;
         check(MPI_Comm_get_info(RSMPI_COMM_WORLD, &mut info)).ok()?;
@@ -176,16 +193,19 @@ fn memory_kinds() -> Option<String> {
 
 unsafe extern "C" fn device_aware(answer: *mut i32, reason: *mut c_char, size: usize) -> i32 {
     let _quiet = Quiet::new();
+    // SAFETY: the name ends with a zero; looking up a symbol runs no code.
     let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // NULL is None; the types are those of the implementations' headers.
     let gpu: Option<unsafe extern "C" fn(c_int, *mut c_int) -> c_int> =
+        // SAFETY: NULL is None, and the only implementations with this name have this type in their headers.
         unsafe { core::mem::transmute(find(c"MPIX_GPU_query_support")) };
     let cuda: Option<unsafe extern "C" fn() -> c_int> =
+        // SAFETY: as above.
         unsafe { core::mem::transmute(find(c"MPIX_Query_cuda_support")) };
     let word = |yes| if yes { "yes" } else { "no" };
     let mut flag = 0;
     let (found, text) = if let Some(gpu) = gpu
         // Its kind of device for CUDA is 0.
+        // SAFETY: MPI is active, and the flag is writable.
         && check(unsafe { gpu(0, &mut flag) }).is_ok()
     {
         (
@@ -193,6 +213,7 @@ unsafe extern "C" fn device_aware(answer: *mut i32, reason: *mut c_char, size: u
             format!("MPIX_GPU_query_support says {}", word(flag != 0)),
         )
     } else if let Some(cuda) = cuda {
+        // SAFETY: as above; it takes nothing.
         let yes = unsafe { cuda() } == 1;
         (
             i32::from(yes),
@@ -213,11 +234,15 @@ unsafe extern "C" fn device_aware(answer: *mut i32, reason: *mut c_char, size: u
     } else {
         (-1, "this MPI has no query for it".to_string())
     };
-    unsafe { answer.write(found) };
-    copy_text(text.as_bytes(), reason, size)
+    // SAFETY: writable, and a buffer of so many bytes, as the table says.
+    unsafe {
+        answer.write(found);
+        copy_text(text.as_bytes(), reason, size)
+    }
 }
 
 unsafe extern "C" fn abort(comm: i32, code: i32) {
+    // SAFETY: MPI is active; MPI takes any communicator here, and the constant was filled in at loading.
     unsafe { MPI_Abort(comm_of(comm).unwrap_or(RSMPI_COMM_WORLD), code) };
 }
 
@@ -231,6 +256,8 @@ unsafe extern "C" fn comm_info(comm: i32, info: *mut norn_mpi_comm_info) -> i32 
         ..Default::default()
     };
     let (mut tag_ub, mut set): (*mut c_int, c_int) = (core::ptr::null_mut(), 0);
+    // SAFETY: `comm` is no null handle and MPI is active. The attribute, where it is set, is a pointer to an int that
+    // lives as long as the communicator; `info` is writable.
     unsafe {
         let codes = [
             MPI_Comm_test_inter(comm, &mut found.inter),
@@ -260,6 +287,7 @@ unsafe extern "C" fn comm_free(comm: i32) -> i32 {
         return NORN_MPI_INVALID;
     };
     let _quiet = Quiet::new();
+    // SAFETY: a communicator from `comm_idup`, freed once, with no request pending: the caller promises that.
     unsafe { MPI_Comm_free(&mut comm) }
 }
 
@@ -274,6 +302,7 @@ unsafe extern "C" fn copies_nothing(
     _to: *mut c_void,
     copied: *mut c_int,
 ) -> c_int {
+    // SAFETY: MPI calls this with a flag to be written.
     unsafe { copied.write(0) };
     0
 }
@@ -285,6 +314,8 @@ unsafe extern "C" fn finalize_begins(
     _extra: *mut c_void,
 ) -> c_int {
     if let Some(then) = THEN.get() {
+        // SAFETY: norn's function, which lives as long as the process, and is called as the table says: when
+        // MPI_Finalize begins.
         unsafe { then(NORN_MPI_NO_HANDLE) };
     }
     0
@@ -300,6 +331,8 @@ unsafe extern "C" fn at_finalize(_comm: i32, then: norn_mpi_then_fn) -> i32 {
     let _ = THEN.set(then);
     let _quiet = Quiet::new();
     let mut key = 0;
+    // SAFETY: MPI is active; the functions have the types that MPI calls them by, and are never unloaded, since norn
+    // keeps its plug-ins. The key is freed once, which leaves the attribute where it is.
     let made = unsafe {
         check(MPI_Comm_create_keyval(
             Some(copies_nothing),
@@ -308,7 +341,11 @@ unsafe extern "C" fn at_finalize(_comm: i32, then: norn_mpi_then_fn) -> i32 {
             core::ptr::null_mut(),
         ))
         .and_then(|()| {
-            let set = check(MPI_Comm_set_attr(RSMPI_COMM_SELF, key, core::ptr::null_mut()));
+            let set = check(MPI_Comm_set_attr(
+                RSMPI_COMM_SELF,
+                key,
+                core::ptr::null_mut(),
+            ));
             let _ = MPI_Comm_free_keyval(&mut key);
             set
         })
@@ -330,11 +367,13 @@ unsafe extern "C" fn alloc(bytes: u64, address: *mut *mut c_void) -> i32 {
     if size > 0 {
         let _quiet = Quiet::new();
         if let Err(code) =
+            // SAFETY: MPI is active and writes the address to `got`.
             check(unsafe { MPI_Alloc_mem(size, RSMPI_INFO_NULL, (&raw mut got).cast()) })
         {
             return code.0;
         }
     }
+    // SAFETY: writable, as the table says.
     unsafe { address.write(got) };
     NORN_MPI_OK
 }
@@ -344,6 +383,7 @@ unsafe extern "C" fn free(address: *mut c_void) -> i32 {
         return NORN_MPI_OK;
     }
     let _quiet = Quiet::new();
+    // SAFETY: an address from `alloc`, freed once, while MPI is active: the caller promises that.
     unsafe { MPI_Free_mem(address) }
 }
 
@@ -379,6 +419,7 @@ static TABLE: norn_mpi_table = norn_mpi_table {
     alloc,
     free,
     at_finalize,
+    op_check: types::op_check,
 };
 
 /// What norn asks a plug-in for.

@@ -18,6 +18,7 @@ impl Quiet {
     /// For calls that have no communicator.
     pub fn new() -> Self {
         let mut quiet = Self { kept: [None; 3] };
+        // SAFETY: constants that were filled in when the plug-in was loaded, which is after MPI.
         unsafe {
             quiet.kept[0] = keep(RSMPI_COMM_SELF);
             quiet.kept[1] = keep(RSMPI_COMM_WORLD);
@@ -38,6 +39,7 @@ impl Quiet {
         if IS_MPICH {
             return Self::new();
         }
+        // SAFETY: as in `new`.
         let world = collectives.then(|| keep(unsafe { RSMPI_COMM_WORLD }));
         Self {
             kept: [world.flatten(), None, None],
@@ -46,6 +48,8 @@ impl Quiet {
 }
 
 fn keep(comm: MPI_Comm) -> Option<(MPI_Comm, MPI_Errhandler)> {
+    // SAFETY: MPI is active, as the table demands of every call that comes here, and `comm` is a communicator. The
+    // handler that is found counts as one more use of it, and is freed in `drop`.
     unsafe {
         let mut old = RSMPI_ERRORS_RETURN;
         if MPI_Comm_get_errhandler(comm, &mut old) != MPI_SUCCESS as i32 {
@@ -60,6 +64,8 @@ impl Drop for Quiet {
     fn drop(&mut self) {
         // The last first: MPI_COMM_WORLD may be there twice.
         for (comm, mut old) in self.kept.iter().rev().flatten().copied() {
+            // SAFETY: the communicator outlives the call that this is for; `old` is the use that `keep` took, given
+            // back once.
             unsafe {
                 MPI_Comm_set_errhandler(comm, old);
                 MPI_Errhandler_free(&mut old);

@@ -21,10 +21,12 @@ pub enum Kind {
     Duplicate,
 }
 
-/// What a request needs until it is complete. Boxed: MPI reads and writes it meanwhile.
+/// What a request needs until it is complete.
+#[derive(Default)]
 pub struct Keep {
-    /// Where MPI writes a new communicator.
-    pub comm: MPI_Comm,
+    /// Where MPI writes a new communicator, one; empty of other requests. In a vector of its own, whose memory, unlike
+    /// a box's, may be written through MPI's pointer after the owner has moved.
+    pub comm: Vec<MPI_Comm>,
     /// Types made for large counts.
     pub types: Vec<Made>,
     /// Counts and displacements.
@@ -55,6 +57,7 @@ pub struct Requests {
 }
 
 pub fn no_request() -> MPI_Request {
+    // SAFETY: a constant that was filled in when the plug-in was loaded, which is after MPI.
     unsafe { RSMPI_REQUEST_NULL }
 }
 
@@ -140,10 +143,13 @@ impl Requests {
                 read_message(&status, &mut done)
             }
             (Kind::Duplicate, _) if done.outcome == NORN_MPI_DONE => {
-                if let Some(keep) = &entry.keep {
+                let made = entry.keep.as_ref().and_then(|keep| keep.comm.first());
+                if let Some(&comm) = made {
+                    // SAFETY: the request is complete, so MPI has written the new communicator, and writes it no
+                    // more.
                     unsafe {
-                        MPI_Comm_set_errhandler(keep.comm, RSMPI_ERRORS_RETURN);
-                        done.comm = RSMPI_Comm_c2f(keep.comm);
+                        MPI_Comm_set_errhandler(comm, RSMPI_ERRORS_RETURN);
+                        done.comm = RSMPI_Comm_c2f(comm);
                     }
                 }
             }
@@ -187,6 +193,7 @@ impl Requests {
             let more = scratch - self.status.len();
             room(&mut self.status, more)?;
             room(&mut self.index, more)?;
+            // SAFETY: a status is integers, for all of which zero is valid.
             self.status.resize(scratch, unsafe { core::mem::zeroed() });
             self.index.resize(scratch, 0);
         }
@@ -204,6 +211,7 @@ impl Requests {
                 )
             });
             let _quiet = Quiet::for_requests(collectives);
+            // SAFETY: `tested` holds `count` active requests; `index` and `status` have room for as many.
             let mut test_some = |finished: &mut c_int| unsafe {
                 MPI_Testsome(
                     count as c_int,
@@ -250,12 +258,14 @@ impl Requests {
 
 fn class_of(code: c_int) -> c_int {
     let mut class = code;
+    // SAFETY: any code may be asked about; `class` is writable.
     unsafe { MPI_Error_class(code, &mut class) };
     class
 }
 
 fn cancelled(status: &MPI_Status) -> bool {
     let mut flag = 0;
+    // SAFETY: the status of a finished request, and a writable flag.
     unsafe { MPI_Test_cancelled(status, &mut flag) };
     flag != 0
 }
@@ -264,20 +274,26 @@ fn read_message(status: &MPI_Status, done: &mut norn_mpi_done) {
     done.source = status.MPI_SOURCE;
     done.tag = status.MPI_TAG;
     let mut bytes: Big = 0;
+    // SAFETY: the status of a finished or probed message; bytes are a type of every message's; `bytes` is writable.
     let code = unsafe {
         match newer().get_count {
             Some(call) => call(status, norn_mpi_byte(), &mut bytes),
             None => MPI_Get_elements_x(status, norn_mpi_byte(), &mut bytes),
         }
     };
+    // SAFETY: as in `no_request`.
     if check(code).is_ok() && bytes != Big::from(unsafe { RSMPI_UNDEFINED }) {
         done.bytes = bytes;
     }
 }
 
 /// Writes the slot of what was posted, or returns the code.
-pub fn answer(posted: Result<i32, Code>, slot: *mut i32) -> i32 {
+///
+/// # Safety
+/// `slot` is writable.
+pub unsafe fn answer(posted: Result<i32, Code>, slot: *mut i32) -> i32 {
     match posted {
+        // SAFETY: passed on from the caller.
         Ok(at) => unsafe { slot.write(at) },
         Err(code) => return code.0,
     }
@@ -285,22 +301,26 @@ pub fn answer(posted: Result<i32, Code>, slot: *mut i32) -> i32 {
 }
 
 pub unsafe extern "C" fn requests_open(set: *mut *mut norn_mpi_requests) -> i32 {
+    // SAFETY: `set` is writable, as the table says.
     unsafe { set.write(Box::into_raw(Box::<Requests>::default()).cast()) };
     NORN_MPI_OK
 }
 
 pub unsafe extern "C" fn requests_close(set: *mut norn_mpi_requests) -> i32 {
     let set: *mut Requests = set.cast();
+    // SAFETY: a set from `requests_open`, used by one thread at a time, as the table demands.
     let busy = unsafe { (*set).free.len() != (*set).slot.len() };
     if busy {
         return NORN_MPI_BUSY;
     }
+    // SAFETY: as above. It has no requests, and the caller forgets it.
     drop(unsafe { Box::from_raw(set) });
     NORN_MPI_OK
 }
 
 /// The set behind the table's opaque pointer.
 pub unsafe fn set_of<'a>(set: *mut norn_mpi_requests) -> &'a mut Requests {
+    // SAFETY: passed on from the caller.
     unsafe { &mut *set.cast() }
 }
 
@@ -318,6 +338,9 @@ pub unsafe extern "C" fn isend(
     let (Some(comm), Some(datatype), 0..) = (comm_of(comm), type_of(datatype), count) else {
         return NORN_MPI_INVALID;
     };
+    // SAFETY: a set of the table's, for this call only. MPI is active; the handles are none of the null ones; the
+    // buffer has `count` elements and lives until the request is reported, as the table says; `request` is a slot's
+    // place. A type made for a large count may be freed while a request uses it.
     let posted = unsafe { set_of(set) }.post(Kind::Send, user, None, |_, request| unsafe {
         match (c_int::try_from(count), newer().isend) {
             (Ok(count), _) => check(MPI_Isend(buffer, count, datatype, dest, tag, comm, request)),
@@ -328,7 +351,8 @@ pub unsafe extern "C" fn isend(
             }
         }
     });
-    answer(posted, slot)
+    // SAFETY: writable, as the table says.
+    unsafe { answer(posted, slot) }
 }
 
 pub unsafe extern "C" fn irecv(
@@ -346,6 +370,7 @@ pub unsafe extern "C" fn irecv(
         return NORN_MPI_INVALID;
     };
     let (source, tag) = any(source, tag);
+    // SAFETY: as in `isend`.
     let posted = unsafe { set_of(set) }.post(Kind::Receive, user, None, |_, request| unsafe {
         match (c_int::try_from(count), newer().irecv) {
             (Ok(count), _) => check(MPI_Irecv(
@@ -358,11 +383,13 @@ pub unsafe extern "C" fn irecv(
             }
         }
     });
-    answer(posted, slot)
+    // SAFETY: writable, as the table says.
+    unsafe { answer(posted, slot) }
 }
 
 /// MPI's own wildcards for the table's.
 fn any(source: i32, tag: i32) -> (c_int, c_int) {
+    // SAFETY: as in `no_request`.
     unsafe {
         (
             if source == NORN_MPI_ANY {
@@ -389,24 +416,28 @@ pub unsafe extern "C" fn comm_idup(
         return NORN_MPI_INVALID;
     };
     let keep = Box::new(Keep {
-        comm: unsafe { RSMPI_COMM_NULL },
-        types: Vec::new(),
-        ints: Vec::new(),
-        bigs: Vec::new(),
+        // SAFETY: as in `no_request`.
+        comm: vec![unsafe { RSMPI_COMM_NULL }],
+        ..Keep::default()
     });
     let posted =
+        // SAFETY: as in `isend`. MPI writes the new communicator at any time until the request is complete; its place
+        // is on the heap, and kept with the slot until then.
         unsafe { set_of(set) }.post(Kind::Duplicate, user, Some(keep), |keep, request| unsafe {
             let Some(keep) = keep else { return Ok(()) };
+            let made = keep.comm.as_mut_ptr();
             let _quiet = Quiet::with(comm);
             match newer().idup_with_info {
-                Some(call) => check(call(comm, RSMPI_INFO_NULL, &mut keep.comm, request)),
-                None => check(MPI_Comm_idup(comm, &mut keep.comm, request)),
+                Some(call) => check(call(comm, RSMPI_INFO_NULL, made, request)),
+                None => check(MPI_Comm_idup(comm, made, request)),
             }
         });
-    answer(posted, slot)
+    // SAFETY: writable, as the table says.
+    unsafe { answer(posted, slot) }
 }
 
 pub unsafe extern "C" fn cancel(set: *mut norn_mpi_requests, slot: i32) -> i32 {
+    // SAFETY: as in `isend`.
     let set = unsafe { set_of(set) };
     let Some(at) = usize::try_from(slot).ok().filter(|at| *at < set.slot.len()) else {
         return NORN_MPI_INVALID;
@@ -417,6 +448,7 @@ pub unsafe extern "C" fn cancel(set: *mut norn_mpi_requests, slot: i32) -> i32 {
         _ => return NORN_MPI_INVALID,
     }
     if set.request[at] != no_request()
+        // SAFETY: an active receive, and MPI is active.
         && let Err(code) = check(unsafe { MPI_Cancel(&mut set.request[at]) })
     {
         return code.0;
@@ -433,18 +465,21 @@ pub unsafe extern "C" fn test(
     done_count: *mut i32,
 ) -> i32 {
     let slots = match usize::try_from(slot_count) {
+        // SAFETY: the caller gives `slot_count` slots, which nobody writes during the call.
         Ok(count) if count > 0 => unsafe { core::slice::from_raw_parts(slots, count) },
         _ => &[],
     };
     let mut written = 0;
+    // SAFETY: as in `isend`.
     let result = unsafe { set_of(set) }.test(slots, |one| {
-        // Room for as many as there are slots, and none is written twice.
+        // SAFETY: room for as many as there are slots, and each slot ends once.
         unsafe { done.add(written).write(one) };
         written += 1;
     });
     match result {
         // What is told already must not be lost; the call will fail again.
         Err(code) if written == 0 => return code.0,
+        // SAFETY: writable, as the table says.
         _ => unsafe { done_count.write(written as i32) },
     }
     NORN_MPI_OK
@@ -462,7 +497,9 @@ pub unsafe extern "C" fn iprobe(
     };
     let (source, tag) = any(source, tag);
     let mut flag = 0;
+    // SAFETY: as in `Requests::test`.
     let mut status: MPI_Status = unsafe { core::mem::zeroed() };
+    // SAFETY: MPI is active, `comm` is a communicator, and the outputs are writable.
     if let Err(code) = check(unsafe { MPI_Iprobe(source, tag, comm, &mut flag, &mut status) }) {
         return code.0;
     }
@@ -473,8 +510,10 @@ pub unsafe extern "C" fn iprobe(
             ..Default::default()
         };
         read_message(&status, &mut done);
+        // SAFETY: writable, as the table says.
         unsafe { message.write(done) };
     }
+    // SAFETY: as above.
     unsafe { found.write(i32::from(flag != 0)) };
     NORN_MPI_OK
 }

@@ -15,6 +15,7 @@ pub const FAMILY: &CStr = if size_of::<MPI_Comm>() == size_of::<c_int>() {
 /// Whether this is MPICH or built on it.
 pub const IS_MPICH: bool = size_of::<MPI_Comm>() == size_of::<c_int>();
 
+// SAFETY: constants.c has these functions with these types. They read constants and compare handles, and look into none.
 unsafe extern "C" {
     pub safe fn norn_mpi_byte() -> MPI_Datatype;
     pub safe fn norn_mpi_in_place() -> *mut c_void;
@@ -22,9 +23,13 @@ unsafe extern "C" {
     pub safe fn norn_mpi_is_comm(comm: MPI_Comm) -> c_int;
     pub safe fn norn_mpi_is_type(datatype: MPI_Datatype) -> c_int;
     pub safe fn norn_mpi_is_op(op: MPI_Op) -> c_int;
+    pub safe fn norn_mpi_is_real(datatype: MPI_Datatype) -> c_int;
+    pub safe fn norn_mpi_is_logical(op: MPI_Op) -> c_int;
 }
 
 pub type Big = MPI_Count;
+// Arrays of displacements and large counts are passed on as they are.
+const _: () = assert!(size_of::<MPI_Count>() == 8 && size_of::<MPI_Aint>() == 8);
 type Data = *const c_void;
 type Space = *mut c_void;
 type Numbers = *const Big;
@@ -41,7 +46,7 @@ macro_rules! newer_calls {
         impl Newer {
             fn look() -> Self {
                 Self {
-                    // The standard fixes the type of the function with this name; NULL is None.
+                    // SAFETY: NULL is None; the standard fixes the type of the function with this name.
                     $($field: unsafe {
                         core::mem::transmute::<*mut c_void, Option<unsafe extern "C" fn($($parameter),*) -> c_int>>(
                             libc::dlsym(libc::RTLD_DEFAULT, $name.as_ptr()),
@@ -98,6 +103,8 @@ pub fn comm_of(integer: i32) -> Option<MPI_Comm> {
     if cannot_be(integer, 1) {
         return None;
     }
+    // SAFETY: MPI is active, which Open MPI's table of handles needs; it answers NULL for an integer that is none.
+    // MPICH's handles are the integers, and nothing is looked up.
     let comm = unsafe { RSMPI_Comm_f2c(integer) };
     (norn_mpi_is_comm(comm) != 0).then_some(comm)
 }
@@ -107,12 +114,14 @@ pub fn type_of(integer: i32) -> Option<MPI_Datatype> {
     if cannot_be(integer, 3) {
         return None;
     }
+    // SAFETY: as in `comm_of`.
     let datatype = unsafe { RSMPI_Type_f2c(integer) };
     (norn_mpi_is_type(datatype) != 0).then_some(datatype)
 }
 
 /// An operation from its integer; `None` for one that is none.
 pub fn op_of(integer: i32) -> Option<MPI_Op> {
+    // SAFETY: as in `comm_of`.
     let op = unsafe { RSMPI_Op_f2c(integer) };
     (norn_mpi_is_op(op) != 0).then_some(op)
 }
