@@ -63,20 +63,25 @@ impl Graph {
         }
     }
 
+    /// The newest consumer of an operation, if it waits by a slot of its own.
+    fn newest_consumer(&self, index: u32) -> Option<u32> {
+        let head = self.nodes.get(index).load_successors().head();
+        match head.place() {
+            LinkPlace::Slot { consumer, .. } if head != LinkId::NONE => Some(consumer),
+            _ => None,
+        }
+    }
+
     /// Fetches the newest consumer of an operation that is about to be issued: it was submitted on another core.
     pub(crate) fn fetch_consumer(&self, index: u32) {
-        if let LinkPlace::Slot { consumer, .. } =
-            self.nodes.get(index).load_successors().head().place()
-        {
+        if let Some(consumer) = self.newest_consumer(index) {
             self.nodes.prefetch(consumer);
         }
     }
 
     /// As `fetch_consumer`, some time later: what its node leads to.
     pub(crate) fn fetch_annex_of_consumer(&self, index: u32) {
-        if let LinkPlace::Slot { consumer, .. } =
-            self.nodes.get(index).load_successors().head().place()
-        {
+        if let Some(consumer) = self.newest_consumer(index) {
             let annex = self.nodes.get(consumer).annex.load(Ordering::Relaxed);
             self.annexes.prefetch(annex);
         }
