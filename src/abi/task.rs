@@ -38,7 +38,7 @@ pub unsafe extern "C" fn norn_submit(
         let token = match unsafe { submit_plain(rt, task) } {
             Some(token) => token,
             // SAFETY: passed on from the caller.
-            None => unsafe { submit_one(rt, &read(task)?) }?,
+            None => unsafe { submit_one(rt, task) }?,
         };
         if !token_or_null.is_null() {
             // SAFETY: not NULL, and the caller promises it is writable.
@@ -60,45 +60,45 @@ unsafe fn submit_plain(rt: &Runtime, task: *const norn_task) -> Option<norn_toke
     }
     // SAFETY: readable in full, see above.
     let task = unsafe { &*task };
-    let fits =
-        |pointer: *const u8, count: u64| count <= MOST_PLAIN && (count == 0 || !pointer.is_null());
-    if !fits(task.accesses.cast(), task.access_count) || !fits(task.after.cast(), task.after_count)
-    {
-        return None;
-    }
-    let (accesses, after) = (task.accesses, task.after);
-    // SAFETY: the caller promises the elements; NULL only where there are none.
+    // SAFETY: the caller promises the elements.
     let (accesses, after) = unsafe {
         (
-            few(accesses, task.access_count as usize),
-            few(after, task.after_count as usize),
+            few(task.accesses, task.access_count)?,
+            few(task.after, task.after_count)?,
         )
     };
     rt.submit_plain(task, accesses, after)
 }
 
-/// The elements of an array of the caller's.
+/// The elements of an array of the caller's. None: more than a plain task has, or NULL where there should be some.
 ///
 /// # Safety
-/// `pointer` points to `count` elements, or `count` is 0.
+/// `pointer` is NULL or points to `count` elements.
 #[inline(always)]
-unsafe fn few<'a, T>(pointer: *const T, count: usize) -> &'a [T] {
+unsafe fn few<'a, T>(pointer: *const T, count: u64) -> Option<&'a [T]> {
     if count == 0 {
-        return &[];
+        return Some(&[]);
+    }
+    if count > MOST_PLAIN || pointer.is_null() {
+        return None;
     }
     // SAFETY: passed on from the caller.
-    unsafe { core::slice::from_raw_parts(pointer, count) }
+    Some(unsafe { core::slice::from_raw_parts(pointer, count as usize) })
 }
 
+/// Submits any task. A function of its own, so that the straight path has the registers.
+///
 /// # Safety
-/// The arrays named in `task` are readable.
-#[inline(always)]
-unsafe fn submit_one(rt: &'static Runtime, task: &norn_task) -> Result<norn_token> {
+/// As `norn_submit`.
+#[inline(never)]
+unsafe fn submit_one(rt: &'static Runtime, task: *const norn_task) -> Result<norn_token> {
+    // SAFETY: passed on from the caller.
+    let task = unsafe { read(task) }?;
     // SAFETY: passed on from the caller.
     let accesses = unsafe { slice(task.accesses, task.access_count, "task.accesses") }?;
     // SAFETY: passed on from the caller.
     let after = unsafe { slice(task.after, task.after_count, "task.after") }?;
-    rt.submit(task, accesses, after)
+    rt.submit(&task, accesses, after)
 }
 
 /// Submits `count` tasks, all or nothing (except when memory for tokens runs out, or a task closes a cycle through data

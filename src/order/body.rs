@@ -279,11 +279,11 @@ impl Graph {
         content.callback = call;
         content.subject = token.0;
         node.argument.store(argument, Ordering::Relaxed);
-        let mut joiner = super::timeline::Joiner::new(self, index);
+        let mut joiner = super::joiner::Joiner::new(self, index);
         joiner.wait_for(
             lane,
             token,
-            super::timeline::Room::Record,
+            super::joiner::Room::Record,
             super::node::meta::EXPLICIT,
         )?;
         joiner.let_go(lane);

@@ -24,11 +24,13 @@
 
 use std::sync::atomic::Ordering;
 
-use super::complete::{Links, propagated};
+use super::complete::propagated;
 use super::graph::{Graph, not_a_token};
+use super::joiner::{Joiner, Room};
 use super::lane::{Ending, Lane};
 use super::node::{CANCEL_MARK, DATA_MASK, EXPLICIT_UNIT, GUARD, LinkId, Node, flag, kind, meta};
-use super::timeline::{Joiner, Room, Timeline};
+use super::release::Links;
+use super::timeline::Timeline;
 use super::token::Token;
 use crate::abi::status::{
     NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_INVALID, NORN_E_TOO_LATE, norn_status,

@@ -11,23 +11,12 @@ use super::epoch::Step;
 use super::graph::Graph;
 use super::group::Ended;
 use super::lane::{Ending, Lane, count};
-use super::node::{
-    CANCEL_MARK, DATA_MASK, DATA_UNIT, INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag,
-    kind, meta,
-};
-use super::timeline::unit_of;
+use super::node::{DATA_UNIT, INLINE_SLOTS, LinkId, Node, Successors, flag, kind, meta};
+use super::release::Links;
 use super::token::Token;
 use crate::abi::status::{NORN_E_CANCELLED, NORN_E_CLOSED};
 use crate::abi::types::NORN_WRITE;
 use crate::sync::mutant;
-
-/// Which successors to release.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Links {
-    All,
-    /// Those of explicit edges; the others wait until the node's own data predecessors are done.
-    ExplicitOnly,
-}
 
 impl Graph {
     /// Draws all consequences of the lane's ripple. What may run is in `ripple.runnable` afterwards.
@@ -101,38 +90,24 @@ impl Graph {
         }
     }
 
-    /// One predecessor of a node is satisfied.
-    #[inline(always)]
-    pub(crate) fn satisfy(&self, lane: &mut Lane, index: u32, unit: u64) {
-        let node = self.nodes.get(index);
-        plant!("complete.satisfy");
-        let left = node
-            .pending
-            .fetch_sub(unit, Ordering::AcqRel)
-            .wrapping_sub(unit);
-        if left == 0 {
-            lane.ripple.arrivals.push(index);
-        } else if unit == DATA_UNIT && left & (DATA_MASK | CANCEL_MARK) == CANCEL_MARK {
-            self.release_cancelled(lane, index);
-        }
-    }
-
     /// Draws the consequences of a step of an epoch: satisfies the node that waits for it, frees it.
-    #[cold]
+    #[inline(never)]
     pub(crate) fn epoch_stepped(&self, lane: &mut Lane, index: u32, step: Step) {
         let epoch = self.epochs.get(index);
         let mut over = step.over;
         if step.satisfied {
             let waiter = epoch.waiter();
+            let node = self.nodes.get(waiter);
             let cause = epoch.cause();
             if cause != 0 {
-                self.nodes.get(waiter).doom(cause);
+                node.doom(cause);
             }
-            if epoch.joins_at_issue() {
+            // Only a waiter that joins at issue is told before the last member has ended.
+            if !step.over {
                 self.hand_notes(lane, waiter, epoch.take_notes());
                 over = epoch.told();
             }
-            self.satisfy(lane, waiter, DATA_UNIT);
+            self.satisfy_node(lane, waiter, node, DATA_UNIT);
         }
         if over {
             self.epochs.give(&mut lane.epochs, index);
@@ -367,63 +342,6 @@ impl Graph {
                 .tell(Token::new(self.id, index, taken.generation()));
         }
         kept
-    }
-
-    /// Satisfies the consumers in a list of links.
-    #[inline]
-    pub(crate) fn release_links(
-        &self,
-        lane: &mut Lane,
-        first: LinkId,
-        cause: u32,
-        which: Links,
-    ) -> LinkId {
-        let mut link = first;
-        let mut kept = LinkId::NONE;
-        while link != LinkId::NONE {
-            let (next, consumer, bits, record) = match link.place() {
-                LinkPlace::Slot { consumer, slot } => {
-                    let slot = &self.nodes.get(consumer).slots[slot];
-                    (
-                        slot.next.load(Ordering::Relaxed),
-                        consumer,
-                        slot.meta.load(Ordering::Relaxed),
-                        None,
-                    )
-                }
-                LinkPlace::Record(index) => {
-                    let record = self.links.get(index);
-                    (
-                        record.next.load(Ordering::Relaxed),
-                        record.consumer.load(Ordering::Relaxed),
-                        record.meta.load(Ordering::Relaxed),
-                        Some(index),
-                    )
-                }
-            };
-            if which == Links::ExplicitOnly && bits & meta::EXPLICIT == 0 {
-                self.set_next(link, kept);
-                kept = link;
-            } else {
-                if let Some(index) = record {
-                    self.links.give(&mut lane.links, index);
-                }
-                if cause != 0 && bits & meta::PROPAGATES != 0 {
-                    self.nodes.get(consumer).doom(cause);
-                }
-                self.satisfy(lane, consumer, unit_of(bits));
-            }
-            link = LinkId(next);
-        }
-        kept
-    }
-
-    pub(crate) fn set_next(&self, link: LinkId, next: LinkId) {
-        match link.place() {
-            LinkPlace::Slot { consumer, slot } => &self.nodes.get(consumer).slots[slot].next,
-            LinkPlace::Record(index) => &self.links.get(index).next,
-        }
-        .store(next.0, Ordering::Relaxed);
     }
 
     #[inline]

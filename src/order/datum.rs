@@ -34,14 +34,20 @@ pub(crate) struct Wanted {
 /// than a cache is read at that rate.
 #[repr(C, align(64))]
 pub(crate) struct Datum {
+    /// The handle by which `plain` has found it, and will again without looking: 0, which is no handle of this datum,
+    /// once anybody may have changed something else than what plain accesses change (`get_mut`).
+    plain: u64,
+    /// Number of the last submission on the straight path that named it, so that one that names it twice is noticed. The
+    /// numbers come round again, which makes such a submission go the general way for nothing.
+    named_by: u32,
     pub(crate) generation: u32,
+    pub(crate) timeline: Timeline,
+    /// Place node that stands for the first writer of an unwritten datum, 0 if none.
+    pub(crate) unwritten: Token,
     pub(crate) live: bool,
     /// An unregister or rebind is waiting; no further accesses.
     pub(crate) ending: bool,
     pub(crate) is_split: bool,
-    /// Place node that stands for the first writer of an unwritten datum, 0 if none.
-    pub(crate) unwritten: Token,
-    pub(crate) timeline: Timeline,
     description: Box<Description>,
 }
 
@@ -76,6 +82,23 @@ impl DerefMut for Datum {
 }
 
 impl Datum {
+    /// Whether it is plain as long as nobody changes it, which is remembered.
+    #[cold]
+    fn becomes_plain(&mut self, runtime: u32, handle: norn_data) -> bool {
+        let parts = Token(handle.id);
+        let plain = self.live
+            && !self.ending
+            && !self.is_split
+            && self.generation == parts.generation()
+            && parts.runtime() == runtime
+            && self.unwritten.is_zero()
+            && self.timeline.is_plain();
+        if plain {
+            self.plain = handle.id;
+        }
+        plain
+    }
+
     /// For messages.
     pub(crate) fn label(&self, index: u32) -> String {
         match &self.name {
@@ -90,6 +113,8 @@ impl Datum {
 pub(crate) struct DataTable {
     data: Vec<Datum>,
     free: Vec<u32>,
+    /// Submissions on the straight path so far.
+    submissions: u32,
     /// Joined pieces, which tasks may still name, each with the token behind all accesses to them.
     joined: VecDeque<(u32, Token)>,
     /// Start of each datum without NORN_ALIAS that is no piece, to its end and index.
@@ -110,7 +135,9 @@ impl DataTable {
 
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut Datum {
-        &mut self.data[index as usize]
+        let datum = &mut self.data[index as usize];
+        datum.plain = 0;
+        datum
     }
 
     /// How many more data fit.
@@ -153,19 +180,23 @@ impl DataTable {
         }
     }
 
-    /// The datum of a handle, if nothing but its readers and writers has to be thought of.
+    /// Begins a submission that names its data by `plain`.
     #[inline(always)]
-    pub(crate) fn plain(&mut self, runtime: u32, handle: norn_data) -> Option<&mut Datum> {
-        let parts = Token(handle.id);
-        let datum = self.data.get_mut(parts.index() as usize)?;
-        let plain = datum.live
-            && !datum.ending
-            && !datum.is_split
-            && datum.generation == parts.generation()
-            && parts.runtime() == runtime
-            && datum.unwritten.is_zero()
-            && datum.timeline.is_plain();
-        plain.then_some(datum)
+    pub(crate) fn begin_plain(&mut self) {
+        self.submissions = self.submissions.wrapping_add(1);
+    }
+
+    /// The timeline of a handle, if nothing but the datum's readers and writers has to be thought of, there is room for
+    /// one more, and the submission has not named it before.
+    #[inline(always)]
+    pub(crate) fn plain(&mut self, runtime: u32, handle: norn_data) -> Option<&mut Timeline> {
+        let index = Token(handle.id).index() as usize;
+        let datum = self.data.get_mut(index)?;
+        if datum.plain != handle.id && !datum.becomes_plain(runtime, handle) {
+            return None;
+        }
+        let named_by = core::mem::replace(&mut datum.named_by, self.submissions);
+        (named_by != self.submissions && datum.timeline.has_room()).then_some(&mut datum.timeline)
     }
 
     /// Index of a handle whose datum takes further accesses.
@@ -204,7 +235,11 @@ impl DataTable {
             self.check_overlap(start, end, None)?;
         }
         if self.data.is_empty() {
-            self.data.push(vacant(0));
+            // Index 0 stands for none. The handle {0}, which leads here, must not look like one that was found before.
+            self.data.push(Datum {
+                plain: u64::MAX,
+                ..vacant(0)
+            });
         }
         let index = match self.free.pop() {
             Some(index) => index,
@@ -359,12 +394,14 @@ impl DataTable {
 
 fn vacant(generation: u32) -> Datum {
     Datum {
+        plain: 0,
+        named_by: 0,
         generation,
+        timeline: Timeline::default(),
+        unwritten: Token::COMPLETE,
         live: false,
         ending: false,
         is_split: false,
-        unwritten: Token::COMPLETE,
-        timeline: Timeline::default(),
         description: Box::new(Description {
             memory: Extent::default(),
             place: norn_place::default(),
@@ -428,22 +465,6 @@ pub(crate) fn check_mode(mode: i32) -> Result<u32> {
     }
 }
 
-/// Names two runs of bytes that overlap, if any do. Rows of all pieces are laid out and sorted.
-pub(crate) fn find_overlap(pieces: &[Extent]) -> Option<(usize, usize)> {
-    let mut rows: Vec<(u64, u64, usize)> = Vec::new();
-    for (index, piece) in pieces.iter().enumerate() {
-        for row in 0..piece.rows.max(1) {
-            let start = piece.start as u64 + row * piece.stride;
-            rows.push((start, start + piece.bytes, index));
-        }
-    }
-    rows.retain(|(start, end, _)| end > start);
-    rows.sort_unstable();
-    rows.windows(2)
-        .find(|pair| pair[0].1 > pair[1].0)
-        .map(|pair| (pair[0].2, pair[1].2))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -485,17 +506,5 @@ mod tests {
         let again = table.add(unregistered(Extent::default()), true).unwrap();
         assert_eq!(again, 1);
         assert!(table.resolve(3, handle).is_err());
-    }
-
-    #[test]
-    fn rows_of_two_pieces_may_interleave_but_not_touch() {
-        let column = |start, bytes| Extent {
-            start,
-            bytes,
-            rows: 3,
-            stride: 10,
-        };
-        assert_eq!(find_overlap(&[column(0, 5), column(5, 5)]), None);
-        assert_eq!(find_overlap(&[column(0, 6), column(5, 5)]), Some((0, 1)));
     }
 }

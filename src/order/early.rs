@@ -9,10 +9,11 @@ use std::sync::atomic::Ordering;
 
 use super::datum::DataTable;
 use super::graph::Graph;
+use super::joiner::unit_of;
 use super::lane::{Ending, Lane};
 use super::node::{INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag, meta};
 use super::submit::invalid;
-use super::timeline::{Timeline, unit_of};
+use super::timeline::Timeline;
 use super::token::Token;
 use crate::abi::status::NORN_E_STATE;
 use crate::abi::types::{NORN_COMMUTE, NORN_REDUCE, norn_data};

@@ -4,9 +4,9 @@
 use crate::sync::atomic::Ordering;
 
 use super::graph::Graph;
+use super::joiner::{Joiner, Room};
 use super::lane::{Lane, count};
 use super::node::{EXPLICIT_UNIT, GUARD, flag, kind, meta};
-use super::timeline::{Joiner, Room};
 use super::token::Token;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE};
 use crate::error::{Error, Result};

@@ -18,7 +18,7 @@
 //!   addition gives such an epoch one member more in the low half, which whoever does this takes off afterwards: so
 //!   the epoch is not freed under its hands. Whoever brings the low half to zero only frees it.
 
-use crate::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use crate::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
 use super::slab::Vacant;
 use super::token::Token;
@@ -41,20 +41,24 @@ struct Notes {
     limit: usize,
 }
 
-/// See the module's text. A cache line each: its members end on other cores than the one that closes it, and
-/// neighbours are in use at the same time.
-#[repr(align(64))]
+/// See the module's text. Half a cache line: its members end on other cores than the one that closes it, so slots that
+/// are taken one after the other are not neighbours (`Slab::refill`).
+#[repr(align(32))]
 #[derive(Default)]
 pub(crate) struct Epoch {
     counts: AtomicI64,
     waiter: AtomicU32,
     cause: AtomicU32,
+    /// Made by the first member that enters something, before its subtraction; freed by who takes the epoch again, or
+    /// with it.
+    notes: AtomicPtr<parking_lot::Mutex<Notes>>,
     /// 1: the waiter joins at issue.
     at_issue: AtomicU32,
-    notes: parking_lot::Mutex<Option<Box<Notes>>>,
 }
 
-// SAFETY: zero is valid for the atomics, an open lock and None.
+const _: () = assert!(cfg!(any(loom, shuttle)) || size_of::<Epoch>() == 32);
+
+// SAFETY: zero is valid for the atomics. A slab goes with its process, and the notes with it.
 unsafe impl Vacant for Epoch {}
 
 /// What a step of an epoch has brought about.
@@ -66,6 +70,14 @@ pub(crate) struct Step {
     pub(crate) over: bool,
 }
 
+impl Step {
+    /// The last member has ended, and the waiter is an ordinary one.
+    const LAST: Step = Step {
+        satisfied: true,
+        over: true,
+    };
+}
+
 /// The two halves of the word: not issued, not ended.
 fn halves(counts: i64) -> (i32, i32) {
     let not_ended = counts as i32;
@@ -74,47 +86,95 @@ fn halves(counts: i64) -> (i32, i32) {
 
 impl Epoch {
     /// Makes a free epoch ready for use.
+    #[inline(always)]
     pub(crate) fn reset(&self) {
         self.counts.store(0, Ordering::Relaxed);
         self.waiter.store(0, Ordering::Relaxed);
         self.cause.store(0, Ordering::Relaxed);
-        if self.at_issue.load(Ordering::Relaxed) != 0 {
-            self.at_issue.store(0, Ordering::Relaxed);
+        if self.at_issue.load(Ordering::Relaxed) != 0
+            || !self.notes.load(Ordering::Relaxed).is_null()
+        {
+            self.forget_issues();
         }
-        let noted = core::mem::take(&mut *self.notes.lock());
-        drop(noted);
+    }
+
+    #[cold]
+    fn forget_issues(&self) {
+        self.at_issue.store(0, Ordering::Relaxed);
+        drop(self.own_notes());
+    }
+
+    /// Takes the notes out of an epoch that has no members any more, or all of whose members have entered theirs.
+    fn own_notes(&self) -> Option<Box<parking_lot::Mutex<Notes>>> {
+        let notes = self.notes.swap(core::ptr::null_mut(), Ordering::Acquire);
+        // SAFETY: made by `Box::into_raw` in `entered_notes`, and taken out by one thread.
+        (!notes.is_null()).then(|| unsafe { Box::from_raw(notes) })
+    }
+
+    /// The notes, made by whoever needs them first.
+    fn entered_notes(&self) -> &parking_lot::Mutex<Notes> {
+        let mut notes = self.notes.load(Ordering::Acquire);
+        if notes.is_null() {
+            let new = Box::into_raw(Box::new(parking_lot::Mutex::new(Notes {
+                tokens: Vec::new(),
+                limit: FEW_NOTES,
+            })));
+            notes = match self.notes.compare_exchange(
+                core::ptr::null_mut(),
+                new,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => new,
+                Err(theirs) => {
+                    // SAFETY: made just above and shown to nobody.
+                    drop(unsafe { Box::from_raw(new) });
+                    theirs
+                }
+            };
+        }
+        // SAFETY: made as above, and taken out only after the last member has entered what it has to, which includes
+        // the caller.
+        unsafe { &*notes }
     }
 
     /// A member has ended, and was not issued before. `cause`: its failure, if those behind must know, else 0.
     #[inline(always)]
     pub(crate) fn leave(&self, cause: u32) -> Step {
         self.note_cause(cause);
-        self.subtract(ISSUED + ENDED)
+        let now = self.subtract(ISSUED + ENDED);
+        if now as i32 == 0 {
+            // A waiter that joins at issue is told after this member, at the earliest, and until then it keeps the low
+            // half above zero: this one is ordinary.
+            return Step::LAST;
+        }
+        let high = now >> 32;
+        if high == 0 || high == -1 {
+            // The high half is zero, or below it and one too low because the low half is below zero.
+            return self.step(now, true, true);
+        }
+        Step::default()
     }
 
     /// A member that was issued has ended.
     pub(crate) fn leave_issued(&self, cause: u32) -> Step {
         self.note_cause(cause);
-        self.subtract(ENDED)
+        let now = self.subtract(ENDED);
+        self.step(now, false, true)
     }
 
     /// A member was issued. `is_complete`: to forget members that have ended meanwhile.
     pub(crate) fn issue(&self, member: Token, is_complete: impl Fn(Token) -> bool) -> Step {
         {
-            let mut notes = self.notes.lock();
-            let notes = notes.get_or_insert_with(|| {
-                Box::new(Notes {
-                    tokens: Vec::new(),
-                    limit: FEW_NOTES,
-                })
-            });
+            let mut notes = self.entered_notes().lock();
             if notes.tokens.len() >= notes.limit {
                 notes.tokens.retain(|token| !is_complete(*token));
                 notes.limit = (2 * notes.tokens.len()).max(FEW_NOTES);
             }
             notes.tokens.push(member);
         }
-        self.subtract(ISSUED)
+        let now = self.subtract(ISSUED);
+        self.step(now, true, false)
     }
 
     #[inline(always)]
@@ -127,18 +187,13 @@ impl Epoch {
     }
 
     #[inline(always)]
-    fn subtract(&self, units: i64) -> Step {
+    fn subtract(&self, units: i64) -> i64 {
         let order = if mutant!("unordered_epoch") {
             Ordering::Relaxed
         } else {
             Ordering::AcqRel
         };
-        let now = self.counts.fetch_sub(units, order).wrapping_sub(units);
-        if now as i32 != 0 && now >> 32 != 0 && now >> 32 != -1 {
-            // Neither half is zero. (The high half is one too low while the low half is below zero.)
-            return Step::default();
-        }
-        self.step(now, units >= ISSUED, units & ENDED != 0)
+        self.counts.fetch_sub(units, order).wrapping_sub(units)
     }
 
     /// No more members; `waiter` waits for the `members` there are.
@@ -154,11 +209,15 @@ impl Epoch {
             .counts
             .fetch_add(units, Ordering::AcqRel)
             .wrapping_add(units);
-        self.step(now, true, true)
+        match now as i32 {
+            _ if at_issue => self.step(now, true, true),
+            0 => Step::LAST,
+            _ => Step::default(),
+        }
     }
 
     /// What it means that the word is `now`. `issued`, `ended`: this step has changed the high half, the low one.
-    #[inline]
+    #[inline(never)]
     fn step(&self, now: i64, issued: bool, ended: bool) -> Step {
         let (not_issued, not_ended) = halves(now);
         let over = ended && not_ended == 0;
@@ -177,18 +236,14 @@ impl Epoch {
     /// The waiter that joined at issue has been told: whether the epoch is over now.
     pub(crate) fn told(&self) -> bool {
         self.waiter.store(0, Ordering::Relaxed);
-        self.subtract(ENDED).over
+        let now = self.subtract(ENDED);
+        self.step(now, false, true).over
     }
 
     /// Members that were issued, for a waiter that joins at issue.
     pub(crate) fn take_notes(&self) -> Vec<Token> {
-        let notes = self.notes.lock().take();
-        notes.map_or_else(Vec::new, |notes| notes.tokens)
-    }
-
-    /// Whether the waiter joins at issue.
-    pub(crate) fn joins_at_issue(&self) -> bool {
-        self.at_issue.load(Ordering::Relaxed) != 0
+        self.own_notes()
+            .map_or_else(Vec::new, |notes| notes.into_inner().tokens)
     }
 
     /// First failure among members that matters to those after them, 0 if none.
@@ -277,6 +332,16 @@ mod tests {
         assert!(!epoch.leave(5).satisfied);
         assert!(epoch.close(2, 1, false).satisfied);
         assert_eq!(epoch.cause(), 4);
+    }
+
+    #[test]
+    fn an_epoch_taken_again_knows_nothing_of_its_former_members() {
+        let epoch = Epoch::default();
+        epoch.issue(Token::new(1, 5, 1), |_| false);
+        epoch.close(1, 9, true);
+        epoch.reset();
+        assert!(epoch.take_notes().is_empty());
+        assert!(epoch.close(0, 9, false).over);
     }
 
     #[test]

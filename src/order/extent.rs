@@ -83,6 +83,22 @@ impl Extent {
     }
 }
 
+/// Names two runs of bytes that overlap, if any do. Rows of all pieces are laid out and sorted.
+pub(crate) fn find_overlap(pieces: &[Extent]) -> Option<(usize, usize)> {
+    let mut rows: Vec<(u64, u64, usize)> = Vec::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        for row in 0..piece.rows.max(1) {
+            let start = piece.start as u64 + row * piece.stride;
+            rows.push((start, start + piece.bytes, index));
+        }
+    }
+    rows.retain(|(start, end, _)| end > start);
+    rows.sort_unstable();
+    rows.windows(2)
+        .find(|pair| pair[0].1 > pair[1].0)
+        .map(|pair| (pair[0].2, pair[1].2))
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
@@ -151,5 +167,17 @@ mod tests {
         assert!(extent.has_in_rows(&blocks));
         blocks.offset = 2;
         assert!(!extent.has_in_rows(&blocks));
+    }
+
+    #[test]
+    fn rows_of_two_pieces_may_interleave_but_not_touch() {
+        let column = |start, bytes| Extent {
+            start,
+            bytes,
+            rows: 3,
+            stride: 10,
+        };
+        assert_eq!(find_overlap(&[column(0, 5), column(5, 5)]), None);
+        assert_eq!(find_overlap(&[column(0, 6), column(5, 5)]), Some((0, 1)));
     }
 }

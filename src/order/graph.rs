@@ -177,6 +177,14 @@ impl Graph {
         Ok(index)
     }
 
+    /// As `take_epoch`, of which `stock` has said that there is one.
+    #[inline(always)]
+    pub(crate) fn take_epoch_in_stock(&self, lane: &mut Lane) -> u32 {
+        let index = self.epochs.take_in_stock(&mut lane.epochs, 1);
+        self.epochs.get(index).reset();
+        index
+    }
+
     /// Gives a node and its annex back. The caller is its last owner.
     #[inline(always)]
     pub(crate) fn free_node(&self, lane: &mut Lane, index: u32) {

@@ -25,9 +25,9 @@
 //!   notes. A consumer that refuses a note keeps its link, or gets one, to the producer's end.
 
 use super::graph::Graph;
+use super::joiner::{Joiner, Room, unit_of};
 use super::lane::Lane;
 use super::node::{INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag, meta};
-use super::timeline::{Joiner, Room, unit_of};
 use super::token::Token;
 use crate::abi::types::NORN_READ;
 use crate::sync::atomic::Ordering;
@@ -75,7 +75,7 @@ impl Graph {
     /// Fetches the newest consumer of an operation that is about to be issued: it was submitted on another core.
     pub(crate) fn fetch_consumer(&self, index: u32) {
         if let Some(consumer) = self.newest_consumer(index) {
-            self.nodes.prefetch(consumer);
+            self.nodes.prefetch(consumer, 2);
         }
     }
 
@@ -83,7 +83,7 @@ impl Graph {
     pub(crate) fn fetch_annex_of_consumer(&self, index: u32) {
         if let Some(consumer) = self.newest_consumer(index) {
             let annex = self.nodes.get(consumer).annex.load(Ordering::Relaxed);
-            self.annexes.prefetch(annex);
+            self.annexes.prefetch(annex, 2);
         }
     }
 

@@ -3,15 +3,15 @@
 //! | file | idea |
 //! |---|---|
 //! | `token` | numbers that name operations and never alias |
-//! | `slab` | type-stable memory and per-lane magazines |
+//! | `slab`, `blocks` | type-stable memory and per-lane magazines; where the memory comes from |
 //! | `node` | one live operation in two cache lines, and its words |
 //! | `epoch` | a run of readers, commuters or reducers as one counter |
-//! | `timeline` | the order of accesses to one datum |
+//! | `timeline`, `joiner` | the order of accesses to one datum; how a node comes to wait for another |
 //! | `extent` | where a datum lies; pieces in rows |
 //! | `datum`, `registry` | what is registered, how it is split and joined |
 //! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
-//! | `plain` | the straight path of nearly all tasks, from submission to completion |
-//! | `complete` | completion and its consequences, iteratively |
+//! | `plain`, `plain_places` | the straight path of nearly all tasks, from submission to completion |
+//! | `complete`, `release` | completion and its consequences, iteratively |
 //! | `cancel`, `failure` | failing before the start; records of first causes |
 //! | `place` | reservations and holds |
 //! | `commute`, `reduce`, `early`, `group` | one idea each |
@@ -26,6 +26,7 @@
 
 pub(crate) mod access;
 pub(crate) mod annex;
+mod blocks;
 pub(crate) mod body;
 pub(crate) mod cancel;
 pub(crate) mod commute;
@@ -42,6 +43,7 @@ pub(crate) mod failure;
 pub(crate) mod graph;
 pub(crate) mod group;
 pub(crate) mod issue;
+pub(crate) mod joiner;
 pub(crate) mod lane;
 pub(crate) mod memory;
 #[cfg(all(test, any(loom, shuttle)))]
@@ -51,8 +53,10 @@ pub(crate) mod observers;
 pub(crate) mod operation;
 pub(crate) mod place;
 pub(crate) mod plain;
+mod plain_places;
 pub(crate) mod reduce;
 pub(crate) mod registry;
+pub(crate) mod release;
 pub(crate) mod slab;
 pub(crate) mod submit;
 pub(crate) mod timeline;

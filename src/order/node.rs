@@ -262,7 +262,9 @@ pub(crate) struct Successors(pub(crate) u64);
 impl Successors {
     const EVER_FAILED: u64 = 1 << 32;
     const OBSERVED: u64 = 1 << 33;
-    const ISSUED: u64 = 1 << 34;
+    /// The flags between this one and the generation: there are none but this.
+    const ISSUED_BIT: u32 = 34;
+    const ISSUED: u64 = 1 << Self::ISSUED_BIT;
     const GENERATION_SHIFT: u32 = 36;
 
     #[inline(always)]
@@ -300,6 +302,13 @@ impl Successors {
         self.0 & Self::ISSUED != 0
     }
 
+    /// Whether the token of this generation is neither complete nor issued.
+    #[inline(always)]
+    pub(crate) fn is_awaited(self, generation: u32) -> bool {
+        self.0 >> Self::ISSUED_BIT
+            == u64::from(generation) << (Self::GENERATION_SHIFT - Self::ISSUED_BIT)
+    }
+
     pub(crate) fn issued(self) -> Self {
         Successors(self.0 | Self::ISSUED)
     }
@@ -323,6 +332,10 @@ impl Successors {
 /// A priority as it is kept.
 #[inline(always)]
 pub(crate) fn clamp_priority(priority: i32) -> i16 {
+    // Nearly every one is.
+    if priority == 0 {
+        return 0;
+    }
     priority.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16
 }
 

@@ -9,12 +9,11 @@
 
 use crate::sync::atomic::Ordering;
 
-use super::complete::Links;
-use super::datum::Datum;
 use super::graph::Graph;
 use super::lane::{Ending, Lane, count};
-use super::node::{BODY_SHARE, GUARD, INLINE_SLOTS, LinkId, Node, Successors, flag, kind, meta};
-use super::timeline::{Joiner, Room};
+use super::node::{
+    BODY_SHARE, EXPLICIT_UNIT, INLINE_SLOTS, LinkPlace, Node, Successors, flag, kind, meta,
+};
 use super::token::Token;
 use crate::abi::types::*;
 
@@ -30,27 +29,31 @@ pub(crate) const NOT_PLAIN: u32 = flag::PARTICULAR
 /// A task that was submitted on the straight path.
 pub(crate) struct Submitted {
     pub(crate) token: Token,
-    /// Its node, if it may run at once; the caller schedules it.
-    pub(crate) runnable: Option<u32>,
+    /// It may run at once; the caller schedules it.
+    pub(crate) runnable: bool,
 }
 
 /// Whether nothing in the task itself asks for more than the straight path does.
 #[inline(always)]
 pub(crate) fn is_plain(task: &norn_task, accesses: &[norn_access], after: &[norn_token]) -> bool {
-    let wishes = task.flags
-        | task.arg_bytes
-        | task.place.kind as u32
-        | u32::from(task.cpus as u32 > 1)
-        | u32::from(task.run.is_none())
-        | u32::from(task.enqueue.is_some());
+    // All in one word, so that there is one thing to ask.
+    let wishes = u64::from(task.flags | task.arg_bytes)
+        | task.place.kind as u64
+        | task.group.id
+        | task.r#as.id
+        | task.stream as u64
+        | task.enqueue.map_or(0, |enqueue| enqueue as usize as u64);
     wishes == 0
-        && task.group.id | task.r#as.id | task.stream as u64 == 0
+        && task.run.is_some()
+        && task.cpus as u32 <= 1
         && accesses.len() + after.len() <= INLINE_SLOTS
 }
 
 impl Graph {
     /// Submits a task for which `is_plain` holds. None: something else about it is not; nothing was done.
-    #[inline(always)]
+    ///
+    /// A function of its own, as are the two it calls: inlined, each would keep the others' values out of the registers.
+    #[inline(never)]
     pub(crate) fn submit_plain(
         &self,
         lane: &mut Lane,
@@ -74,144 +77,62 @@ impl Graph {
         for token in after {
             self.live_node(Token::from(*token)).ok()?;
         }
-        if !self.epochs.stock(&mut lane.epochs, accesses.len()) {
-            return None;
-        }
         let slots = accesses.len() + after.len();
         let state = kind::TASK
             | flag::COUNTED
             | Node::slot_bits(slots)
             | if odd { flag::ODD_PHASE } else { 0 };
-        let mut joiner = if accesses.is_empty() {
-            self.take_plain_node(lane, task, state)?
+        if !self.nodes.stock(&mut lane.nodes, 1) {
+            return None;
+        }
+        let (entrant, mut units) = if accesses.is_empty() {
+            (self.enter_plain(lane, task, state, 1), 0)
         } else {
-            self.place_plain(lane, task, accesses, state)?
+            let (index, units) = self.place_plain(lane, task, accesses, state)?;
+            (self.entrant(index.get()), u64::from(units))
         };
-        let (index, node) = (joiner.index, joiner.node);
-        let generation = node.load_successors().generation();
-        joiner.datum = 0;
-        for (position, token) in after.iter().enumerate() {
-            let slot = accesses.len() + position;
-            node.slots[slot].datum.store(0, Ordering::Relaxed);
-            node.slots[slot].epoch.store(0, Ordering::Relaxed);
-            // A slot has room for the link, so this takes no memory and cannot fail.
-            let bits = meta::EXPLICIT | meta::PROPAGATES;
-            let _ = joiner.wait_for(lane, Token::from(*token), Room::Slot(slot), bits);
+        let token = entrant.node.token(self.id, entrant.index);
+        if !after.is_empty() {
+            units += self.come_after(lane, entrant.index, after, accesses.len());
         }
         count(&lane.counters.submitted[usize::from(odd)], 1);
-        let token = Token::new(self.id, index, generation);
-        if joiner.units != 0 {
-            count(
-                &lane.counters.edges,
-                super::submit::units_to_edges(joiner.units),
-            );
-            joiner.let_go(lane);
-            return Some(Submitted {
-                token,
-                runnable: None,
-            });
-        }
-        // No link leads to the node, so nobody else changes the word.
-        node.pending.store(0, Ordering::Release);
-        if node.cause.load(Ordering::Relaxed) == 0 {
-            return Some(Submitted {
-                token,
-                runnable: Some(index),
-            });
-        }
-        lane.ripple.arrivals.push(index);
-        Some(Submitted {
-            token,
-            runnable: None,
-        })
-    }
-
-    /// A node filled for a plain task, known to nobody yet, ready to join its predecessors.
-    #[inline(always)]
-    fn take_plain_node(&self, lane: &mut Lane, task: &norn_task, state: u32) -> Option<Joiner<'_>> {
-        let index = self.nodes.take(&mut lane.nodes)?;
-        let node = self.nodes.get(index);
-        if node.successors.load(Ordering::Relaxed) == 0 {
-            node.successors
-                .store(Successors::first().0, Ordering::Relaxed);
-        }
-        node.pending.store(GUARD, Ordering::Relaxed);
-        node.holds.store(BODY_SHARE, Ordering::Relaxed);
-        node.cause.store(0, Ordering::Relaxed);
-        node.annex.store(0, Ordering::Relaxed);
-        let run = task.run.map_or(0, |run| run as usize);
-        node.run.store(run, Ordering::Relaxed);
-        node.argument.store(task.arg as usize, Ordering::Relaxed);
-        let destroy = task.drop.map_or(0, |drop| drop as usize);
-        node.destroy.store(destroy, Ordering::Relaxed);
-        node.set_name_priority(task.name, task.priority);
-        // Release: reports that see the kind see the fields above.
-        node.state.store(state, Ordering::Release);
-        Some(Joiner {
-            graph: self,
-            index,
-            node,
-            units: 0,
-            datum: 0,
-        })
-    }
-
-    /// Takes a node and its places in all timelines, in one step.
-    #[inline(always)]
-    fn place_plain(
-        &self,
-        lane: &mut Lane,
-        task: &norn_task,
-        accesses: &[norn_access],
-        state: u32,
-    ) -> Option<Joiner<'_>> {
-        let mut data = self.data.lock();
-        let mut placed = [core::ptr::null_mut::<Datum>(); INLINE_SLOTS];
-        for (position, access) in accesses.iter().enumerate() {
-            let known = matches!(access.mode, NORN_READ | NORN_WRITE | NORN_READ_WRITE);
-            if !known || access.slot != 0 || access.flags != 0 {
-                return None;
-            }
-            let datum: *mut Datum = data.plain(self.id, access.data)?;
-            // Accesses to one datum are merged elsewhere.
-            if placed[..position].contains(&datum) {
-                return None;
-            }
-            placed[position] = datum;
-            // What the places will be linked to lies in other cores' caches: fetch all of it at once.
-            // SAFETY: found in the table just now, under the placing lock.
-            let timeline = unsafe { &(*datum).timeline };
-            self.nodes.prefetch_head(timeline.writer.index());
-            if access.mode != NORN_READ {
-                self.epochs.prefetch_head(timeline.epoch);
+        let mut runnable = false;
+        if units != 0 {
+            count(&lane.counters.edges, super::submit::units_to_edges(units));
+            entrant.joiner(units, 0).let_go(lane);
+        } else {
+            // No link leads to the node, so nobody else changes the word.
+            entrant.node.pending.store(0, Ordering::Release);
+            runnable = entrant.node.cause.load(Ordering::Relaxed) == 0;
+            if !runnable {
+                lane.ripple.arrivals.push(entrant.index);
             }
         }
-        let mut joiner = self.take_plain_node(lane, task, state)?;
-        let node = joiner.node;
-        for (position, access) in accesses.iter().enumerate() {
-            // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
-            let timeline = unsafe { &mut (*placed[position]).timeline };
-            let slot = &node.slots[position];
-            let mode = access.mode as u32;
-            let room = Room::Slot(position);
-            slot.datum.store(timeline.datum, Ordering::Relaxed);
-            joiner.datum = timeline.datum;
-            // Neither can fail: the links lie in the slots, and the epochs are in stock.
-            let epoch = if mode == NORN_READ as u32 {
-                slot.meta.store(mode, Ordering::Relaxed);
-                timeline.place_reader(&mut joiner, lane, room)
-            } else {
-                slot.meta.store(mode | meta::WRITES, Ordering::Relaxed);
-                timeline
-                    .place_writer(&mut joiner, lane, room, mode)
-                    .map(|()| 0)
-            };
-            slot.epoch.store(epoch.unwrap_or(0), Ordering::Relaxed);
-        }
-        Some(joiner)
+        Some(Submitted { token, runnable })
     }
 
-    /// Fetches what the end of a task will change, while its body runs.
+    /// Makes a node wait for tokens, with the links in its slots from number `first` on. Gives the units to add to its
+    /// pending word.
+    #[inline(never)]
+    fn come_after(&self, lane: &mut Lane, index: u32, after: &[norn_token], first: usize) -> u64 {
+        let entrant = self.entrant(index);
+        let mut units = 0;
+        for (position, token) in (first..).zip(after) {
+            let slot = &entrant.node.slots[position];
+            slot.datum.store(0, Ordering::Relaxed);
+            slot.epoch.store(0, Ordering::Relaxed);
+            let bits = meta::EXPLICIT | meta::PROPAGATES;
+            slot.meta.store(bits, Ordering::Relaxed);
+            let token = Token::from(*token);
+            let predecessor: *const Node = self.nodes.get(token.index());
+            let waited = entrant.wait_in_slot(lane, predecessor, token, position, EXPLICIT_UNIT);
+            units += waited.units;
+        }
+        units
+    }
+
+    /// Fetches what the end of a task will change, while its body runs: the epochs that it leaves, and the consumer that
+    /// has come last.
     #[inline(always)]
     pub(crate) fn prefetch_end(&self, node: &Node, state: u32) {
         for slot in &node.slots[..Node::slots_in(state)] {
@@ -219,6 +140,12 @@ impl Graph {
             if epoch != 0 {
                 self.epochs.prefetch_head(epoch);
             }
+        }
+        let head = Successors(node.successors.load(Ordering::Relaxed)).head();
+        if let LinkPlace::Slot { consumer, .. } = head.place()
+            && consumer != 0
+        {
+            self.nodes.prefetch(consumer, 2);
         }
     }
 
@@ -248,9 +175,7 @@ impl Graph {
             .successors
             .swap(now.moved_on(false).0, Ordering::AcqRel);
         let taken = Successors(taken);
-        if taken.head() != LinkId::NONE {
-            self.release_links(lane, taken.head(), 0, Links::All);
-        }
+        self.release_well(lane, taken.head());
         if taken.is_observed() {
             self.observers
                 .tell(Token::new(self.id, index, taken.generation()));
@@ -261,13 +186,14 @@ impl Graph {
         }
     }
 
-    /// Whether a node that has arrived may run and asks for nothing in particular.
+    /// A node that has arrived, and its state, if it may run and asks for nothing in particular.
     #[inline(always)]
-    pub(crate) fn arrived_plain(&self, index: u32) -> bool {
+    pub(crate) fn arrived_plain(&self, index: u32) -> Option<(&Node, u32)> {
         let node = self.nodes.get(index);
         let state = node.load_state();
-        state & (kind::MASK | NOT_PLAIN) == kind::TASK
+        let plain = state & (kind::MASK | NOT_PLAIN) == kind::TASK
             && node.priority() == 0
-            && node.cause.load(Ordering::Relaxed) == 0
+            && node.cause.load(Ordering::Relaxed) == 0;
+        plain.then_some((node, state))
     }
 }

@@ -3,8 +3,8 @@
 use std::ffi::CString;
 use std::sync::atomic::Ordering;
 
-use super::datum::{DataTable, Datum, find_overlap, unregistered};
-use super::extent::{Blocks, Extent};
+use super::datum::{DataTable, Datum, unregistered};
+use super::extent::{Blocks, Extent, find_overlap};
 use super::graph::Graph;
 use super::lane::Lane;
 use super::memory::{HostMemory, Memory};
@@ -308,7 +308,7 @@ impl Graph {
     ) -> Result<(u32, Token)> {
         let place = self.new_places(data, lane, accesses, super::node::flag::HOLD)?;
         let gate = self.new_internal(lane, super::node::kind::GATE)?;
-        let mut joiner = super::timeline::Joiner::new(self, gate);
+        let mut joiner = super::joiner::Joiner::new(self, gate);
         for node in self.with_siblings(place) {
             let mode = self.nodes.get(node).argument.load(Ordering::Relaxed) as u32;
             self.pass_arrival(&mut joiner, node, mode);

@@ -1,5 +1,5 @@
 //! Slabs: arrays of slots that grow in chunks, never move and are never
-//! unmapped, addressed by a 32-bit index; and the magazines through which each
+//! unmapped before the slab is, addressed by a 32-bit index; and the magazines through which each
 //! lane takes and returns free slots without a lock.
 //!
 //! Because memory is type-stable, a reader with a stale index reads an old or a
@@ -13,8 +13,8 @@
 //! lane. A slot is given back only after its generation has moved on.
 
 use crate::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
+use super::blocks;
 use crate::sync::Mutex;
 use crossbeam_utils::CachePadded;
 
@@ -45,13 +45,17 @@ fn prefetch_for_write(line: *const u8) {
 /// Zeroed memory must be a valid value of the type, the same as its default, and it must need no drop.
 pub(crate) unsafe trait Vacant: Sync + Default {}
 
-/// The slots and the depot of free ones. What changes lies apart from `chunks`, which every access reads.
+/// The slots and the depot of free ones. What changes lies apart from `origins`, which every access reads.
 pub(crate) struct Slab<T: Vacant> {
-    chunks: Box<[AtomicPtr<T>]>,
+    /// For each chunk, where slot 0 of the slab would be if the slab were one array around that chunk: so an index
+    /// leads to its slot without its place in the chunk being worked out. Written after `blocks`.
+    origins: Box<[AtomicPtr<T>]>,
+    /// The memory of each block, at its first chunk.
+    blocks: Box<[AtomicPtr<T>]>,
     /// First index never handed out. Index 0 is not used: it means "none".
     next: CachePadded<AtomicU32>,
     /// Batches of free slots that lanes gave back.
-    depot: CachePadded<Mutex<Vec<Vec<u32>>>>,
+    depot: CachePadded<Mutex<Vec<[u32; BATCH]>>>,
     limit: u32,
 }
 
@@ -66,11 +70,14 @@ impl<T: Vacant> Slab<T> {
     pub(crate) fn new(limit: u32) -> Self {
         #[cfg(any(loom, shuttle))]
         let limit = limit.min(1 << 6);
-        let chunks = (limit as usize).div_ceil(CHUNK);
-        Self {
-            chunks: (0..chunks)
+        let none = || {
+            (0..(limit as usize).div_ceil(CHUNK))
                 .map(|_| AtomicPtr::new(core::ptr::null_mut()))
-                .collect(),
+                .collect()
+        };
+        Self {
+            origins: none(),
+            blocks: none(),
             next: CachePadded::new(AtomicU32::new(1)),
             depot: CachePadded::new(Mutex::new(Vec::new())),
             limit,
@@ -80,41 +87,39 @@ impl<T: Vacant> Slab<T> {
     /// The slot of an index that this slab has handed out at some time.
     #[inline(always)]
     pub(crate) fn get(&self, index: u32) -> &T {
-        let chunk = self.chunk_of(index);
-        debug_assert!(!chunk.is_null(), "slab index {index} was never handed out");
+        let slot = self.locate(index);
+        debug_assert!(!slot.is_null(), "slab index {index} was never handed out");
         // SAFETY: a handed-out index lies in an existing chunk of CHUNK slots,
         // chunks live as long as the slab, and zeroed slots are valid (Vacant).
-        unsafe { &*chunk.add(index as usize & (CHUNK - 1)) }
+        unsafe { &*slot }
     }
 
-    /// The chunk of an index that this slab has handed out at some time, or NULL for one of 0.
+    /// Where the slot of an index is that this slab has handed out at some time; nowhere for one of 0.
     #[inline(always)]
-    fn chunk_of(&self, index: u32) -> *mut T {
+    fn locate(&self, index: u32) -> *mut T {
         debug_assert!(index < self.limit, "slab index {index} is beyond the limit");
         // SAFETY: an index that was handed out is less than `limit`, as is 0, and there is a cell for each chunk below
         // it. Every task passes here some thirty times, so the bounds are not checked again.
-        let cell = unsafe { self.chunks.get_unchecked(index as usize >> CHUNK_BITS) };
+        let cell = unsafe { self.origins.get_unchecked(index as usize >> CHUNK_BITS) };
         // Relaxed is enough: whoever handed us the index was ordered after the
         // chunk's creation, and the address carries the dependency.
-        cell.load(Ordering::Relaxed)
+        cell.load(Ordering::Relaxed).wrapping_add(index as usize)
     }
 
-    /// Fetches the first line of a slot that will be changed at once; index 0 fetches nothing of use.
+    /// Fetches the first line of a slot that will be changed at once, and says where it is. Index 0 fetches nothing of
+    /// use and is nowhere.
     #[inline(always)]
-    pub(crate) fn prefetch_head(&self, index: u32) {
-        let slot = self
-            .chunk_of(index)
-            .wrapping_add(index as usize & (CHUNK - 1));
+    pub(crate) fn prefetch_head(&self, index: u32) -> *const T {
+        let slot = self.locate(index);
         prefetch_for_write(slot.cast());
+        slot
     }
 
-    /// Fetches a slot that will be written soon into this core's cache: it may lie in another's.
+    /// Fetches the first lines of a slot that will be written soon into this core's cache: it may lie in another's.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, index: u32) {
-        let slot = self
-            .chunk_of(index)
-            .wrapping_add(index as usize & (CHUNK - 1));
-        for line in 0..size_of::<T>().div_ceil(64) {
+    pub(crate) fn prefetch(&self, index: u32, lines: usize) {
+        let slot = self.locate(index);
+        for line in 0..lines {
             prefetch_for_write(slot.cast::<u8>().wrapping_add(64 * line));
         }
     }
@@ -127,15 +132,21 @@ impl<T: Vacant> Slab<T> {
     /// Takes a free slot; none only when all `limit` are in use.
     #[inline(always)]
     pub(crate) fn take(&self, magazine: &mut Magazine) -> Option<u32> {
-        match magazine.free.pop() {
-            Some(index) => {
-                if let Some(soon) = magazine.free.len().checked_sub(AHEAD) {
-                    self.prefetch(magazine.free[soon]);
-                }
-                Some(index)
-            }
-            None => self.refill(magazine),
+        if magazine.free.is_empty() {
+            return self.refill(magazine);
         }
+        Some(self.take_in_stock(magazine, size_of::<T>().div_ceil(64)))
+    }
+
+    /// Takes a free slot of which `stock` has said that there is one. Soon one is taken of which `lines` lines are used.
+    #[inline(always)]
+    pub(crate) fn take_in_stock(&self, magazine: &mut Magazine, lines: usize) -> u32 {
+        let index = magazine.free.pop();
+        debug_assert!(index.is_some(), "the magazine is empty");
+        if let Some(soon) = magazine.free.len().checked_sub(AHEAD) {
+            self.prefetch(magazine.free[soon], lines);
+        }
+        index.unwrap_or(0)
     }
 
     /// Sees to it that the next `count` takes, few, will succeed; false if they might not.
@@ -146,17 +157,16 @@ impl<T: Vacant> Slab<T> {
 
     #[cold]
     fn stock_slowly(&self, magazine: &mut Magazine, count: usize) -> bool {
-        let mut kept = core::mem::take(&mut magazine.free);
-        let filled = self.refill(magazine);
-        magazine.free.extend(filled);
-        magazine.free.append(&mut kept);
+        if let Some(index) = self.refill(magazine) {
+            magazine.free.push(index);
+        }
         magazine.free.len() >= count
     }
 
     #[cold]
     fn refill(&self, magazine: &mut Magazine) -> Option<u32> {
         if let Some(batch) = self.depot.lock().pop() {
-            magazine.free = batch;
+            magazine.free.extend_from_slice(&batch);
             return magazine.free.pop();
         }
         let first = self
@@ -172,44 +182,63 @@ impl<T: Vacant> Slab<T> {
             })
             .ok()?;
         let end = first.saturating_add(BATCH as u32).min(self.limit);
-        magazine.free.extend((first..end).rev());
+        // Every other one first: two that share a cache line are in use by different threads if they are taken one after
+        // the other.
+        magazine.free.extend((first..end).rev().skip(1).step_by(2));
+        magazine.free.extend((first..end).rev().step_by(2));
         magazine.free.pop()
     }
 
     fn make_chunks(&self, first: u32, end: u32) {
         for chunk in first as usize >> CHUNK_BITS..=(end as usize - 1) >> CHUNK_BITS {
-            let cell = &self.chunks[chunk];
-            if !cell.load(Ordering::Acquire).is_null() {
-                continue;
-            }
-            let layout = Self::chunk_layout();
-            // SAFETY: the layout is not empty (no zero-sized type is Vacant here).
-            let memory = unsafe { alloc_zeroed(layout) }.cast::<T>();
-            if memory.is_null() {
-                handle_alloc_error(layout);
-            }
-            #[cfg(any(loom, shuttle))] // a checker's atomics are more than their value
-            for slot in 0..CHUNK {
-                // SAFETY: allocated just above, with room for CHUNK slots.
-                unsafe { memory.add(slot).write(T::default()) };
-            }
-            if cell
-                .compare_exchange(
-                    core::ptr::null_mut(),
-                    memory,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                )
-                .is_err()
-            {
-                // SAFETY: allocated just above with this layout and never shared.
-                unsafe { std::alloc::dealloc(memory.cast(), layout) };
+            while self.origins[chunk].load(Ordering::Acquire).is_null() {
+                self.make_block(chunk);
             }
         }
     }
 
-    fn chunk_layout() -> Layout {
-        Layout::array::<T>(CHUNK).unwrap_or(Layout::new::<T>())
+    /// Makes the block that a chunk lies in, if nobody else has.
+    fn make_block(&self, chunk: usize) {
+        let chunks = Self::block_of(chunk);
+        let (first, bytes) = (chunks.start, chunks.len() * CHUNK * size_of::<T>());
+        let memory: *mut T = blocks::take(bytes).cast();
+        #[cfg(any(loom, shuttle))] // a checker's atomics are more than their value
+        for slot in 0..CHUNK * chunks.len() {
+            // SAFETY: taken just above, with room for that many slots.
+            unsafe { memory.add(slot).write(T::default()) };
+        }
+        let made = self.blocks[first].compare_exchange(
+            core::ptr::null_mut(),
+            memory,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        let memory = match made {
+            Ok(_) => memory,
+            Err(theirs) => {
+                // SAFETY: taken just above with this length and never shared.
+                unsafe { blocks::give(memory.cast(), bytes) };
+                theirs
+            }
+        };
+        // Whoever comes second writes the same, lest it hand out an index before the first has come to this.
+        let origin = memory.wrapping_sub(first << CHUNK_BITS);
+        for chunk in chunks {
+            if let Some(cell) = self.origins.get(chunk) {
+                cell.store(origin, Ordering::Release);
+            }
+        }
+    }
+
+    /// The chunks that lie in one block with this one: the first is alone, so that few slots take little memory, the
+    /// others fill huge pages.
+    fn block_of(chunk: usize) -> core::ops::Range<usize> {
+        if chunk == 0 {
+            return 0..1;
+        }
+        let chunks = (blocks::HUGE / (CHUNK * size_of::<T>())).max(1);
+        let first = (chunk - 1) / chunks * chunks + 1;
+        first..first + chunks
     }
 
     /// Gives a slot back.
@@ -224,10 +253,9 @@ impl<T: Vacant> Slab<T> {
     #[cold]
     fn spill(&self, magazine: &mut Magazine) {
         // The older half goes, the slots just used stay warm here.
-        let mut kept = Vec::with_capacity(2 * BATCH);
-        kept.extend_from_slice(&magazine.free[BATCH..]);
-        magazine.free.truncate(BATCH);
-        let batch = core::mem::replace(&mut magazine.free, kept);
+        let mut batch = [0; BATCH];
+        batch.copy_from_slice(&magazine.free[..BATCH]);
+        magazine.free.drain(..BATCH);
         self.depot.lock().push(batch);
     }
 
@@ -249,26 +277,26 @@ impl<T: Vacant> Slab<T> {
         count
     }
 
-    /// Bytes of the chunks made so far.
+    /// Bytes of the blocks made so far.
     pub(crate) fn bytes(&self) -> u64 {
-        let chunks = self
-            .chunks
-            .iter()
-            .filter(|chunk| !chunk.load(Ordering::Relaxed).is_null())
-            .count();
-        (chunks * CHUNK * size_of::<T>()) as u64
+        self.made_blocks().map(|(_, bytes)| bytes as u64).sum()
+    }
+
+    /// The blocks made so far, each with its bytes.
+    fn made_blocks(&self) -> impl Iterator<Item = (*mut u8, usize)> {
+        self.blocks.iter().enumerate().filter_map(|(chunk, block)| {
+            let memory = block.load(Ordering::Acquire);
+            let bytes = Self::block_of(chunk).len() * CHUNK * size_of::<T>();
+            (!memory.is_null()).then_some((memory.cast(), bytes))
+        })
     }
 }
 
 impl<T: Vacant> Drop for Slab<T> {
     fn drop(&mut self) {
-        for chunk in &self.chunks {
-            let memory = chunk.load(Ordering::Acquire);
-            if !memory.is_null() {
-                // SAFETY: allocated by `make_chunks` with this layout; `&mut self`
-                // means nobody holds a reference into it.
-                unsafe { std::alloc::dealloc(memory.cast(), Self::chunk_layout()) };
-            }
+        for (memory, bytes) in self.made_blocks() {
+            // SAFETY: taken by `make_block` with this length; `&mut self` means nobody holds a reference into it.
+            unsafe { blocks::give(memory, bytes) };
         }
     }
 }
@@ -310,8 +338,9 @@ mod tests {
     fn a_full_slab_says_so_and_a_returned_slot_is_taken_again() {
         let slab = Slab::<AtomicU64>::new(3);
         let mut magazine = Magazine::default();
-        assert_eq!(slab.take(&mut magazine), Some(1));
-        assert_eq!(slab.take(&mut magazine), Some(2));
+        let mut taken = [slab.take(&mut magazine), slab.take(&mut magazine)];
+        taken.sort_unstable();
+        assert_eq!(taken, [Some(1), Some(2)]);
         assert_eq!(slab.take(&mut magazine), None);
         slab.give(&mut magazine, 1);
         assert_eq!(slab.take(&mut magazine), Some(1));

@@ -24,8 +24,9 @@ use std::sync::atomic::Ordering;
 
 use super::epoch::MOST_MEMBERS;
 use super::graph::Graph;
+use super::joiner::{Joiner, Room};
 use super::lane::Lane;
-use super::node::{DATA_UNIT, EXPLICIT_UNIT, GUARD, INLINE_SLOTS, LinkId, Node, flag, kind, meta};
+use super::node::{DATA_UNIT, flag, kind, meta};
 use super::reduce::ReduceRun;
 use super::token::Token;
 use crate::abi::types::{NORN_COMMUTE, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE};
@@ -71,159 +72,6 @@ pub(crate) struct Timeline {
     pub(crate) combiner: u32,
 }
 
-/// Where the link of an edge may be put.
-#[derive(Clone, Copy)]
-pub(crate) enum Room {
-    /// This access slot of the consumer, whose link is free.
-    Slot(usize),
-    /// A record of its own.
-    Record,
-}
-
-/// Collects the predecessors of one node that is not let go yet.
-pub(crate) struct Joiner<'a> {
-    pub(crate) graph: &'a Graph,
-    pub(crate) index: u32,
-    pub(crate) node: &'a Node,
-    /// Units to add to the node's pending word.
-    pub(crate) units: u64,
-    /// Datum whose timeline is at work, 0 for explicit edges.
-    pub(crate) datum: u32,
-}
-
-impl<'a> Joiner<'a> {
-    pub(crate) fn new(graph: &'a Graph, index: u32) -> Self {
-        Self {
-            graph,
-            index,
-            node: graph.nodes.get(index),
-            units: 0,
-            datum: 0,
-        }
-    }
-
-    /// Makes the node wait for `token`. Satisfied at once, and the doom taken over, where that is
-    /// complete. `bits`: what the link means. Returns whether the token was complete and well.
-    #[inline(always)]
-    pub(crate) fn wait_for(
-        &mut self,
-        lane: &mut Lane,
-        token: Token,
-        room: Room,
-        bits: u32,
-    ) -> Result<bool> {
-        if token.is_zero() {
-            return Ok(true);
-        }
-        let predecessor = self.graph.nodes.get(token.index());
-        let mut word = predecessor.load_successors();
-        if word.generation() != token.generation() {
-            return Ok(self.take_over(word.ever_failed(), token, bits));
-        }
-        if word.is_issued() && self.joins_issued(token, bits) {
-            return Ok(false);
-        }
-        let (link, next) = match room {
-            Room::Slot(slot) => {
-                let slot_ref = &self.node.slots[slot];
-                slot_ref.datum.store(self.datum, Ordering::Relaxed);
-                slot_ref.meta.store(bits, Ordering::Relaxed);
-                (LinkId::slot(self.index, slot), &slot_ref.next)
-            }
-            Room::Record => {
-                let record = self.graph.take_link(lane)?;
-                let link = self.graph.links.get(record);
-                link.consumer.store(self.index, Ordering::Relaxed);
-                link.meta.store(bits, Ordering::Relaxed);
-                link.datum.store(self.datum, Ordering::Relaxed);
-                (LinkId::record(record), &link.next)
-            }
-        };
-        loop {
-            next.store(word.head().0, Ordering::Relaxed);
-            match predecessor.successors.compare_exchange_weak(
-                word.0,
-                word.with_head(link).0,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => {
-                    self.units = self.units.wrapping_add(unit_of(bits));
-                    return Ok(false);
-                }
-                Err(now) => word = super::node::Successors(now),
-            }
-            if word.is_issued()
-                && word.generation() == token.generation()
-                && self.joins_issued(token, bits)
-            {
-                if let super::node::LinkPlace::Record(record) = link.place() {
-                    self.graph.links.give(&mut lane.links, record);
-                }
-                return Ok(false);
-            }
-            if word.generation() != token.generation() && !mutant!("edge_after_close") {
-                if let super::node::LinkPlace::Record(record) = link.place() {
-                    self.graph.links.give(&mut lane.links, record);
-                }
-                return Ok(self.take_over(word.ever_failed(), token, bits));
-            }
-        }
-    }
-
-    /// The predecessor is issued: whether that satisfies the node, which has noted it then.
-    #[cold]
-    fn joins_issued(&self, token: Token, bits: u32) -> bool {
-        self.node.has(flag::ON_ISSUE)
-            && self
-                .graph
-                .operation_of(self.node)
-                .is_some_and(|operation| operation.note(token, bits & meta::PROPAGATES != 0))
-    }
-
-    /// The predecessor is complete: take its failure over. True if there was none.
-    #[inline(always)]
-    fn take_over(&self, ever_failed: bool, token: Token, bits: u32) -> bool {
-        !ever_failed || self.take_over_failure(token, bits)
-    }
-
-    #[cold]
-    fn take_over_failure(&self, token: Token, bits: u32) -> bool {
-        let cause = self.graph.failures.cause_of(token);
-        if cause != 0 && bits & meta::PROPAGATES != 0 {
-            self.node.doom(cause);
-        }
-        cause == 0
-    }
-
-    /// Adds the collected units and lets the node go; it may arrive at once.
-    #[inline]
-    pub(crate) fn let_go(self, lane: &mut Lane) {
-        let before = self
-            .node
-            .pending
-            .fetch_add(self.units.wrapping_sub(GUARD), Ordering::AcqRel);
-        if before.wrapping_add(self.units.wrapping_sub(GUARD)) == 0 {
-            lane.ripple.arrivals.push(self.index);
-        }
-    }
-
-    /// Adds the collected units; the guard stays.
-    pub(crate) fn keep_guard(self) {
-        self.node.pending.fetch_add(self.units, Ordering::AcqRel);
-    }
-}
-
-/// What one satisfied link is worth in the pending word.
-#[inline(always)]
-pub(crate) fn unit_of(bits: u32) -> u64 {
-    if bits & meta::EXPLICIT != 0 {
-        EXPLICIT_UNIT
-    } else {
-        DATA_UNIT
-    }
-}
-
 /// What is needed to open a REDUCE run.
 pub(crate) struct ReduceTarget {
     pub(crate) operation: crate::abi::types::norn_reduction,
@@ -232,10 +80,15 @@ pub(crate) struct ReduceTarget {
 }
 
 impl Timeline {
-    /// Whether the last accesses were writers and readers alone.
-    #[inline(always)]
+    /// Whether the last accesses were writers and readers alone. Further ones do not change that.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.run, Run::None | Run::Readers) && self.gate.is_zero()
+    }
+
+    /// Whether its run takes one more member.
+    #[inline(always)]
+    pub(crate) fn has_room(&self) -> bool {
+        self.members < MOST_MEMBERS
     }
 
     /// Takes the next place for an access of mode `mode`, whose slot is `room`. Returns the epoch it is a
@@ -333,12 +186,23 @@ impl Timeline {
     /// Closes the open epoch with the joiner's node as its waiter.
     #[inline]
     fn wait_for_members(&mut self, joiner: &mut Joiner<'_>, lane: &mut Lane) {
+        let at_issue = joiner.node.has(flag::ON_ISSUE);
+        self.wait_for_members_at(joiner, lane, at_issue);
+    }
+
+    /// As `wait_for_members`. `at_issue`: whether the node joins at issue.
+    #[inline(always)]
+    pub(crate) fn wait_for_members_at(
+        &mut self,
+        joiner: &mut Joiner<'_>,
+        lane: &mut Lane,
+        at_issue: bool,
+    ) {
         let epoch = core::mem::take(&mut self.epoch);
         let members = core::mem::take(&mut self.members) - u64::from(mutant!("reader_left_out"));
         self.run = Run::None;
         // Counted before the epoch can satisfy it; the guard keeps the node.
         joiner.units = joiner.units.wrapping_add(DATA_UNIT);
-        let at_issue = joiner.node.has(flag::ON_ISSUE);
         let entry = joiner.graph.epochs.get(epoch);
         let step = entry.close(members, joiner.index, at_issue);
         let mut over = step.over;
@@ -511,16 +375,6 @@ impl Timeline {
             self.epoch = 0;
             self.members = 0;
         }
-    }
-}
-
-/// Room for the link of access number `position`.
-#[inline(always)]
-pub(crate) fn room_of(position: usize) -> Room {
-    if position < INLINE_SLOTS {
-        Room::Slot(position)
-    } else {
-        Room::Record
     }
 }
 

@@ -118,14 +118,32 @@ impl Runtime {
         };
         let body = self.body();
         if self.settings.max_live_tasks != 0 && body == 0 {
-            let headroom = self.back_pressure();
-            self.act(|_, lane| lane.headroom = headroom);
+            self.take_headroom();
         }
         if task.enqueue.is_some() && task.run.is_none() {
             return self.submit_enqueue(task, accesses, after);
         }
         self.act(|graph, lane| graph.submit(lane, body, task, accesses, after))
             .map(norn_token::from)
+    }
+
+    /// Takes a share of the room below `max_live_tasks` that was left at this thread's last look, and looks again, and
+    /// waits if it must, when there is none.
+    fn take_headroom(&self) {
+        if let Some(mut lane) = self.free_lane(seat::slot_in(self)) {
+            // SAFETY: this thread's, and no call around this one uses it.
+            let lane = unsafe { lane.as_mut() };
+            if lane.headroom != 0 {
+                lane.headroom -= 1;
+                return;
+            }
+        }
+        let headroom = self.back_pressure();
+        // It may have waited, and sit in another slot now.
+        if let Some(mut lane) = self.free_lane(seat::slot_in(self)) {
+            // SAFETY: as above.
+            unsafe { lane.as_mut() }.headroom = headroom;
+        }
     }
 
     /// Starts a batch, which is checked whole before any of it is submitted.

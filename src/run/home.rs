@@ -36,6 +36,8 @@ struct Entry {
     home: OnceLock<&'static Home>,
     /// The open runtime, null if there is none.
     runtime: AtomicPtr<Runtime>,
+    /// The handle of the open runtime, 0 if there is none. Written after `runtime` and taken back before it.
+    handle: AtomicUsize,
     /// Counts opens; part of the handle.
     generation: AtomicU32,
     /// Waits and other calls that may go on beside a close, from before the handle is looked up until nothing of
@@ -47,6 +49,7 @@ static TABLE: [Entry; MAX_RUNTIMES] = [const {
     Entry {
         home: OnceLock::new(),
         runtime: AtomicPtr::new(core::ptr::null_mut()),
+        handle: AtomicUsize::new(0),
         generation: AtomicU32::new(0),
         waits: AtomicUsize::new(0),
     }
@@ -187,7 +190,9 @@ pub(crate) fn enter(number: usize, runtime: *mut Runtime) -> *mut norn_runtime {
     let generation = entry.generation.load(Ordering::Relaxed) + 1;
     entry.generation.store(generation, Ordering::Release);
     entry.runtime.store(runtime, Ordering::Release);
-    handle_of(number, generation)
+    let handle = handle_of(number, generation);
+    entry.handle.store(handle as usize, Ordering::Release);
+    handle
 }
 
 fn handle_of(number: usize, generation: u32) -> *mut norn_runtime {
@@ -208,6 +213,7 @@ pub(crate) fn leave(number: usize) {
         entry.generation.load(Ordering::Relaxed) + 1,
         Ordering::Release,
     );
+    entry.handle.store(0, Ordering::SeqCst);
     // The number stays taken until `vacate`: waits on their way out still use the home.
     entry.runtime.store(being_made(), Ordering::SeqCst);
 }
@@ -264,18 +270,12 @@ pub(crate) fn resolve_waiting(handle: *mut norn_runtime) -> Result<Kept> {
 #[inline(always)]
 pub(crate) fn resolve(handle: *mut norn_runtime) -> Result<&'static Runtime> {
     let value = handle as usize;
-    let number = (value >> TAG_BITS) & (MAX_RUNTIMES - 1);
-    let generation = (value >> (NUMBER_BITS + TAG_BITS)) as u32;
-    let entry = &TABLE[number];
+    let entry = &TABLE[(value >> TAG_BITS) % MAX_RUNTIMES];
+    // First: where the handle is valid afterwards, this was the runtime.
     let runtime = entry.runtime.load(Ordering::Acquire);
-    if value & 0xf != TAG
-        || value >> (NUMBER_BITS + TAG_BITS) > u32::MAX as usize
-        || entry.generation.load(Ordering::Acquire) != generation
-        || generation == 0
-        || runtime.is_null()
-        || runtime == being_made()
+    if entry.handle.load(Ordering::Acquire) != value || runtime.is_null() || runtime == being_made()
     {
-        return Err(not_a_runtime(value, number, generation));
+        return Err(not_a_runtime(value));
     }
     // SAFETY: an entered runtime lives until it has left the table; that no call
     // runs beside the close is what `norn_close` demands of the application.
@@ -283,7 +283,9 @@ pub(crate) fn resolve(handle: *mut norn_runtime) -> Result<&'static Runtime> {
 }
 
 #[cold]
-fn not_a_runtime(value: usize, number: usize, generation: u32) -> Error {
+fn not_a_runtime(value: usize) -> Error {
+    let number = (value >> TAG_BITS) % MAX_RUNTIMES;
+    let generation = (value >> (NUMBER_BITS + TAG_BITS)) as u32;
     if value == 0 {
         return Error::new(NORN_E_INVALID, "rt is NULL");
     }

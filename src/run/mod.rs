@@ -9,7 +9,7 @@
 //! | `home` | memory that outlives a runtime; the table of handles |
 //! | `runtime`, `calls` | one runtime; the calls that change its graph |
 //! | `open` | opening, draining, closing |
-//! | `queues`, `serial` | runnable tasks, in parallel and in one-thread modes |
+//! | `queues`, `own_queue`, `serial` | runnable tasks, in parallel and in one-thread modes |
 //! | `worker`, `sleep`, `asymmetric` | the worker's loop; going to sleep and waking |
 //! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
 //! | `wait`, `hold` | waiting for tokens and for data |
@@ -51,6 +51,7 @@ pub(crate) mod open;
 pub(crate) mod opener;
 mod openmp;
 mod operations;
+mod own_queue;
 mod pace;
 pub(crate) mod plain;
 pub(crate) mod queues;

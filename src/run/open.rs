@@ -441,10 +441,12 @@ impl Runtime {
     #[cold]
     pub(crate) fn back_pressure(&self) -> u64 {
         let ceiling = self.settings.max_live_tasks;
-        if self.live_tasks() >= ceiling {
+        let mut live = self.live_tasks();
+        if live >= ceiling {
             self.wait_for_room(ceiling);
+            live = self.live_tasks();
         }
-        ceiling.saturating_sub(self.live_tasks()) / 4
+        ceiling.saturating_sub(live) / 4
     }
 
     fn wait_for_room(&self, ceiling: u64) {

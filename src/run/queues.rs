@@ -4,7 +4,7 @@
 //! out: the data are still in its cache) and is stolen from the other end. What the
 //! opener submits from outside while it holds a slot goes to a second deque of that
 //! slot, first in, first out: pushing there takes no locked instruction, and thieves
-//! take a whole batch with one. Everybody else submits to the injector. Tasks with a
+//! take a whole batch with one. In a runtime with one slot both are plain lists (`own_queue`). Everybody else submits to the injector. Tasks with a
 //! priority go to two heaps, one for above and one for below normal, looked at through a counter that is read-mostly, so that
 //! programs without priorities pay one load. Tasks with a place go to that
 //! place's queue. One-thread modes use a single list instead of all of these.
@@ -15,9 +15,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::sync::Mutex;
-use crossbeam_deque::{Injector, Steal, Stealer, Worker};
+use crossbeam_deque::{Injector, Steal, Stealer};
 use crossbeam_utils::{Backoff, CachePadded};
 
+use super::own_queue::OwnQueue;
 use crate::order::lane::{Lane, count};
 
 /// Once in so many tasks, a worker takes the oldest instead of the newest.
@@ -102,9 +103,9 @@ impl PlaceQueue {
 /// What belongs to one worker's place in the runtime, whichever thread sits there.
 pub(crate) struct Slot {
     /// Used by the thread that sits here only.
-    deque: Worker<u32>,
+    deque: OwnQueue,
     /// What the sitting thread submits outside of bodies. Used by it only.
-    submitted: Worker<u32>,
+    submitted: OwnQueue,
     /// Used by the sitting thread only.
     pub(crate) lane: UnsafeCell<*mut Lane>,
     pub(crate) here: PlaceQueue,
@@ -139,11 +140,12 @@ impl Queues {
         let mut stealers = Vec::new();
         let mut submitted_stealers = Vec::new();
         let mut slots = Vec::new();
+        let alone = places.len() == 1;
         for (node, victims) in places {
-            let deque = Worker::new_lifo();
-            stealers.push(deque.stealer());
-            let submitted = Worker::new_fifo();
-            submitted_stealers.push(submitted.stealer());
+            let (deque, stealer) = OwnQueue::new(true, alone);
+            stealers.extend(stealer);
+            let (submitted, stealer) = OwnQueue::new(false, alone);
+            submitted_stealers.extend(stealer);
             let node = node_numbers
                 .iter()
                 .position(|number| *number == node)
@@ -172,6 +174,15 @@ impl Queues {
         }
     }
 
+    /// The slot that a thread sits in (`seat`).
+    #[inline(always)]
+    pub(crate) fn slot(&self, slot: usize) -> &Slot {
+        debug_assert!(slot < self.slots.len(), "there is no slot {slot}");
+        // SAFETY: the number comes from the seat of a thread in this runtime, which has that slot. Every task passes here
+        // several times, so it is not checked again.
+        unsafe { self.slots.get_unchecked(slot) }
+    }
+
     /// Adds a task without a place. `slot`: where the calling thread sits.
     #[inline(always)]
     pub(crate) fn push(&self, slot: Option<usize>, priority: i16, node: u32) {
@@ -180,7 +191,7 @@ impl Queues {
             return;
         }
         match slot {
-            Some(slot) => self.slots[slot].deque.push(node),
+            Some(slot) => self.slot(slot).deque.push(node),
             None => self.injector.push(node),
         }
     }
@@ -192,7 +203,7 @@ impl Queues {
             self.push_prioritised(priority, node);
             return;
         }
-        self.slots[slot].submitted.push(node);
+        self.slot(slot).submitted.push(node);
     }
 
     #[cold]
@@ -207,7 +218,7 @@ impl Queues {
     /// The next task for the thread that sits in `slot`, of those that need no steal.
     #[inline(always)]
     pub(crate) fn take_own(&self, slot: usize, lane: &Lane) -> Option<u32> {
-        let own = &self.slots[slot];
+        let own = self.slot(slot);
         if let Some(node) = self.above.pop() {
             return Some(node);
         }
@@ -224,16 +235,20 @@ impl Queues {
         {
             return Some(node);
         }
-        if let Some(node) = own.deque.pop() {
-            return Some(node);
-        }
-        own.submitted.pop()
+        self.take_from_own(slot)
+    }
+
+    /// As `take_own`, where nothing comes before the slot's own tasks (`has_urgent_work`).
+    #[inline(always)]
+    pub(crate) fn take_from_own(&self, slot: usize) -> Option<u32> {
+        let own = self.slot(slot);
+        own.deque.pop().or_else(|| own.submitted.pop())
     }
 
     /// Whether something waits that comes before the worker's own tasks.
     #[inline(always)]
     pub(crate) fn has_urgent_work(&self, slot: usize) -> bool {
-        let own = &self.slots[slot];
+        let own = self.slot(slot);
         self.above.size.load(Ordering::Relaxed) != 0
             || own.here.size.load(Ordering::Relaxed) != 0
             || self
@@ -251,10 +266,7 @@ impl Queues {
         if let Some(node) = self.slots[slot].submitted.pop() {
             return Some(node);
         }
-        match self.stealers[slot].steal() {
-            Steal::Success(node) => Some(node),
-            _ => None,
-        }
+        self.slots[slot].deque.pop_oldest(self.stealers.get(slot))
     }
 
     /// Looks everywhere else.
@@ -265,14 +277,14 @@ impl Queues {
         let backoff = Backoff::new();
         loop {
             let mut again = false;
-            match self.injector.steal_batch_and_pop(&own.deque) {
+            match own.deque.take_from(&self.injector) {
                 Steal::Success(node) => return Some(node),
                 Steal::Retry => again = true,
                 Steal::Empty => {}
             }
             for victim in &own.victims {
                 for theirs in [&self.submitted[*victim], &self.stealers[*victim]] {
-                    match theirs.steal_batch_and_pop(&own.deque) {
+                    match own.deque.steal_from(theirs) {
                         Steal::Success(node) => {
                             count(&lane.counters.steals, 1);
                             return Some(node);
@@ -300,12 +312,21 @@ impl Queues {
         self.has_placed_work(slot)
             || self.has_work_of_nobody()
             || queues.any(|stealer| stealer.len() >= enough)
+            || self.listed() != 0
     }
 
     /// Whether there is a task that any worker may take.
     pub(crate) fn has_shared_work(&self) -> bool {
         let mut queues = self.stealers.iter().chain(&self.submitted);
-        self.has_work_of_nobody() || queues.any(|stealer| !stealer.is_empty())
+        self.has_work_of_nobody() || queues.any(|stealer| !stealer.is_empty()) || self.listed() != 0
+    }
+
+    /// Tasks in the lists of a slot that is the only one.
+    fn listed(&self) -> usize {
+        match &self.slots[..] {
+            [only] => only.deque.listed() + only.submitted.listed(),
+            _ => 0,
+        }
     }
 
     /// Whether there is a task for this slot or its NUMA node.
@@ -337,7 +358,8 @@ impl Queues {
             .iter()
             .chain(&self.submitted)
             .map(Stealer::len)
-            .sum();
+            .sum::<usize>()
+            + self.listed();
         format!(
             "{} with priority, {} in workers' queues, {} from outside, {} below, {} for the opener, {} for a place",
             self.above.size.load(Ordering::Relaxed),
@@ -370,6 +392,10 @@ impl Queues {
         }
         for slot in &self.slots {
             all.extend(core::iter::from_fn(|| slot.here.pop()));
+        }
+        if let [only] = &self.slots[..] {
+            all.extend(core::iter::from_fn(|| only.deque.pop()));
+            all.extend(core::iter::from_fn(|| only.submitted.pop()));
         }
         all.extend(core::iter::from_fn(|| steal_next(|| self.injector.steal())));
         for stealer in self.stealers.iter().chain(&self.submitted) {

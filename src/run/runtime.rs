@@ -160,7 +160,7 @@ impl Runtime {
         let slot = seat::slot_in(self);
         let lane = match slot {
             // SAFETY: the lane cell belongs to the thread that sits in the slot, which is this one.
-            Some(slot) => unsafe { *self.queues.slots[slot].lane.get() },
+            Some(slot) => unsafe { *self.queues.slot(slot).lane.get() },
             None => seat::own_lane(self).unwrap_or(core::ptr::null_mut()),
         };
         // SAFETY: a lane belongs to one thread at a time; `busy` is read and written by that thread only.

@@ -6,6 +6,7 @@
 
 use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
+use core::marker::PhantomData;
 
 use super::home::home_of;
 use super::runtime::Runtime;
@@ -172,6 +173,37 @@ pub(crate) fn current_body() -> *const Body {
     BODY.get()
 }
 
+impl Body {
+    /// For a task of `runtime` that runs on this thread, inside what it runs now.
+    #[inline(always)]
+    pub(crate) fn new(runtime: &Runtime, node: u32, lent: usize) -> Self {
+        Self {
+            runtime,
+            node,
+            failure_text: RefCell::new(None),
+            lent,
+            stream: Cell::new(core::ptr::null_mut()),
+            outer: BODY.get(),
+        }
+    }
+
+    /// Until the guard is dropped, this thread runs this body.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> Entered<'_> {
+        BODY.set(self);
+        Entered {
+            _outer: OuterBody(self.outer),
+            _body: PhantomData,
+        }
+    }
+}
+
+/// A body that this thread runs, and which stays where it is meanwhile.
+pub(crate) struct Entered<'a> {
+    _outer: OuterBody,
+    _body: PhantomData<&'a Body>,
+}
+
 /// Runs `call` as the body of `node`.
 #[inline(always)]
 pub(crate) fn as_body<R>(
@@ -180,16 +212,8 @@ pub(crate) fn as_body<R>(
     lent: usize,
     call: impl FnOnce(&Body) -> R,
 ) -> R {
-    let body = Body {
-        runtime,
-        node,
-        failure_text: RefCell::new(None),
-        lent,
-        stream: Cell::new(core::ptr::null_mut()),
-        outer: BODY.get(),
-    };
-    let _outer = OuterBody(body.outer);
-    BODY.set(&raw const body);
+    let body = Body::new(runtime, node, lent);
+    let _entered = body.enter();
     call(&body)
 }
 

@@ -53,7 +53,7 @@ impl Runtime {
     #[inline(always)]
     pub(crate) fn lane(&self, slot: usize) -> &Lane {
         // SAFETY: the thread sits in the slot, and no call that uses the lane exclusively is in progress.
-        unsafe { &**self.queues.slots[slot].lane.get() }
+        unsafe { &**self.queues.slot(slot).lane.get() }
     }
 
     /// The next task for the thread that sits in `slot`.
@@ -402,7 +402,7 @@ impl Runtime {
     pub(crate) fn sample_begins(&self, slot: Option<usize>, node: u32) -> Option<Instant> {
         let slot = slot?;
         // SAFETY: the thread sits in the slot, and nothing else uses the lane at this moment.
-        let lane = unsafe { &mut **self.queues.slots[slot].lane.get() };
+        let lane = unsafe { &mut **self.queues.slot(slot).lane.get() };
         lane.bodies = lane.bodies.wrapping_add(1);
         if self.sampled_node.load(Ordering::Relaxed) == node {
             self.sample_wait(lane, node);

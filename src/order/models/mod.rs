@@ -104,7 +104,9 @@ impl World {
         if self.straight && is_plain(&task, data, &after) {
             let submitted = self.graph.submit_plain(lane, 0, &task, data, &after);
             if let Some(submitted) = submitted {
-                lane.ripple.runnable.extend(submitted.runnable);
+                if submitted.runnable {
+                    lane.ripple.runnable.push(submitted.token.index());
+                }
                 return submitted.token;
             }
         }
