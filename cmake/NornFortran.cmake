@@ -11,7 +11,8 @@
 # Names without .f90, each after those it uses.
 function(norn_fortran_files variable)
   set(${variable} norn_c norn_failure_policy norn_memory_of norn_accesses norn_contained norn_data_calls
-    norn_array_calls norn_task_calls norn_token_calls norn_runtime_calls norn_world_calls norn PARENT_SCOPE)
+    norn_array_calls norn_task_calls norn_token_calls norn_runtime_calls norn_operation_how
+    norn_world_calls norn_device_calls norn PARENT_SCOPE)
 endfunction()
 
 function(norn_add_fortran target)

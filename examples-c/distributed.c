@@ -17,6 +17,7 @@
 #include "ranks.h"
 #include "report.h"
 #include "run.h"
+#include "tile_device.h"
 
 #include <cblas.h>
 #include <stdatomic.h>
@@ -33,6 +34,9 @@ struct session {
     norn_world *world;
     int64_t key_limit;
     atomic_ullong busy_ns; /* in bodies of tasks, of all threads */
+    struct tile_device tile_device;
+    struct tile_device *device; /* --device: that one, or NULL where there is none */
+    char no_device[DEVICE_WHY_BYTES];
 
     /* Rank 0 only. */
     struct answers answers;
@@ -91,7 +95,7 @@ static int32_t declare_collection(struct session *session, struct part *part) {
 
 /* Declares one phase and waits for its end on all ranks. `seconds`, if wanted: until this rank's own part of it ended. */
 static int run_phase(struct session *session, const char *name, declare_fn declare, struct part *part, double *seconds) {
-    *part = (struct part){.execution.rt = session->rt,
+    *part = (struct part){.execution = {.rt = session->rt, .device = session->device},
                           .traffic = {.world = session->world, .key_limit = session->key_limit}};
     norn_runtime_stats before = read_stats(session->rt);
     double start = now();
@@ -165,7 +169,12 @@ static int run_measured(struct session *session) {
 /* One run, from the dense matrix to, after the last one, the collected answer. */
 static int run_once(struct session *session, int last) {
     struct part part;
-    norn_status status = distributed_system_register(&session->system, session->rt);
+    struct distributed_system *system = &session->system;
+    norn_status status = distributed_system_register(system, session->rt);
+    if (status == NORN_OK && session->device != NULL)
+        status = tile_device_register(session->device, session->rt, &system->factor);
+    if (status == NORN_OK && session->device != NULL)
+        status = tile_device_add(session->device, session->rt, &system->copies);
     if (status != NORN_OK)
         give_up(session, status);
     int result = run_phase(session, "load", declare_load, &part, NULL);
@@ -173,7 +182,11 @@ static int run_once(struct session *session, int last) {
         result = run_measured(session);
     if (result == 0 && last)
         result = run_phase(session, "collect", declare_collection, &part, NULL);
-    if (distributed_system_unregister(&session->system, session->rt) != NORN_OK && result == 0)
+    if (session->device != NULL && tile_device_unregister(session->device, session->rt, &system->factor) != NORN_OK && result == 0)
+        result = complain("%s", norn_last_error());
+    if (session->device != NULL && tile_device_remove(session->rt, &system->copies) != NORN_OK && result == 0)
+        result = complain("%s", norn_last_error());
+    if (distributed_system_unregister(system, session->rt) != NORN_OK && result == 0)
         result = complain("%s", norn_last_error());
     return result;
 }
@@ -212,6 +225,17 @@ static int open_runtime(struct session *session) {
     return 0;
 }
 
+/* Each rank has its share of the devices of its machine, or does without. */
+static void open_device(struct session *session) {
+    if (!session->options.device)
+        return;
+    if (tile_device_open(&session->tile_device, session->rt, session->no_device) == 0)
+        session->device = &session->tile_device;
+    else
+        session->answers.no_device = session->no_device;
+    session->answers.device = session->device;
+}
+
 /* All memory of a rank, before anything that other ranks wait for. */
 static int make_room(struct session *session) {
     const struct problem *problem = &session->problem;
@@ -240,6 +264,8 @@ static int solve_together(struct session *session) {
     int result = make_room(session);
     if (result == 0)
         result = open_runtime(session);
+    if (result == 0)
+        open_device(session);
     result = ranks_agree(&session->ranks, result);
     if (result == 0)
         result = run_all(session);
@@ -270,9 +296,9 @@ static int compare_and_report(struct session *session) {
     int result = 0;
     if (tile_system_create(&system, problem->rows, problem->cols, session->options.tile) != 0)
         result = complain("no memory for the tiles of a matrix of %d x %d", problem->rows, problem->cols);
-    for (int i = 0; i < session->options.repeat && result == 0; i++)
+    for (int i = 0; i < session->options.repeat && result == 0 && !session->options.alone; i++)
         result = solve_in_sequence(&system, problem, answers->sequence, &answers->sequence_run);
-    if (result == 0)
+    if (result == 0 && !session->options.alone)
         compare_factor(session, &system.factor);
     tile_system_free(&system);
     return result == 0 ? report(problem, answers, &session->options) : result;
@@ -302,12 +328,6 @@ static int get_problem(struct session *session) {
 
 static int run_session(struct session *session, int argc, char **argv) {
     if (ranks_agree(&session->ranks, parse_options(argc, argv, &session->options)) != 0) {
-        ranks_end();
-        return EXIT_USAGE;
-    }
-    if (session->options.device || session->options.alone) {
-        if (session->ranks.rank == 0)
-            complain("--device and --alone are for one process");
         ranks_end();
         return EXIT_USAGE;
     }

@@ -2,6 +2,8 @@
  * grid of ranks. `me` is this rank. */
 #include "distributed_solver.h"
 
+#include "tile_device.h"
+
 #include <stddef.h>
 
 /* What every step needs. */
@@ -170,6 +172,27 @@ static void factorise(struct rank_view *view) {
     }
 }
 
+/* The same on the device of this rank, if it has one: its tiles go there, and what it factorised comes back. */
+static void factorise_somewhere(struct rank_view *view) {
+    struct execution *execution = &view->part->execution;
+    struct tile_device *device = execution->device;
+    const struct tiles *l = &view->system->factor;
+    if (device == NULL) {
+        factorise(view);
+        return;
+    }
+    if (view->status == NORN_OK)
+        view->status = tile_device_upload(device, execution->rt, l, execution->group);
+    execution->on_device = 1;
+    factorise(view);
+    execution->on_device = 0;
+    if (view->status == NORN_OK)
+        view->status = tile_device_download(device, execution->rt, l, execution->group);
+    for (int k = 0; k < l->across; k++)
+        if (distribution_is_mine(view->d, k, k))
+            run(view, &kernel_verdict, 0, (struct operands){.c = tiles_at(l, k, k)});
+}
+
 /* x = L^-1 x. Part i travels along row i to the diagonal, which is its home, and from there down column i as a copy. */
 static void substitute_forward(struct rank_view *view, const struct tiles *x) {
     const struct distribution *d = view->d;
@@ -283,7 +306,7 @@ int32_t distributed_system_solve(struct distributed_system *system, struct part 
         .system = system, .part = part, .d = &system->share, .me = distribution_rank(&system->share), .status = NORN_OK};
     if (system->least_squares)
         form_normal_equations(&view);
-    factorise(&view);
+    factorise_somewhere(&view);
     substitute_forward(&view, &system->solution);
     substitute_backward(&view, &system->solution);
     if (system->least_squares)

@@ -19,8 +19,8 @@ struct mm_matrix {
     double *values; /* rows x cols, by columns */
 };
 
-/* Dense storage has an end: 2^29 numbers, 4 GiB. */
-#define MM_MAX_VALUES ((size_t)1 << 29)
+/* Dense storage has an end: 2^30 numbers, 8 GiB. */
+#define MM_MAX_VALUES ((size_t)1 << 30)
 
 /* Returns 0; or writes one line "file:line: what is wrong" to `why` and returns -1, and nothing is to be freed. */
 int mm_read(const char *path, struct mm_matrix *matrix, char *why, size_t why_bytes);

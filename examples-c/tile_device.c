@@ -181,13 +181,26 @@ static norn_status allocate_work(struct tile_device *device, norn_runtime *rt, c
     return norn_data_register(rt, &desc, &device->verdicts_here);
 }
 
-norn_status tile_device_register(struct tile_device *device, norn_runtime *rt, struct tiles *tiles) {
-    norn_status status = allocate_work(device, rt, tiles);
+static int has_own_memory(const struct tile *tile) {
+    return tile->values != NULL && !tile->borrows;
+}
+
+norn_status tile_device_add(const struct tile_device *device, norn_runtime *rt, struct tiles *tiles) {
+    norn_status status = NORN_OK;
     size_t count = (size_t)tiles->down * (size_t)tiles->across;
     for (struct tile *tile = tiles->grid; tile < tiles->grid + count && status == NORN_OK; tile++)
-        if (tile->values != NULL)
+        if (has_own_memory(tile))
             status = allocate(device, rt, tile_values(tile) * sizeof(double), "tile on the device", &tile->on_device,
                               &tile->device_values);
+    if (status != NORN_OK)
+        tile_device_remove(rt, tiles);
+    return status;
+}
+
+norn_status tile_device_register(struct tile_device *device, norn_runtime *rt, struct tiles *tiles) {
+    norn_status status = allocate_work(device, rt, tiles);
+    if (status == NORN_OK)
+        status = tile_device_add(device, rt, tiles);
     if (status != NORN_OK)
         tile_device_unregister(device, rt, tiles);
     return status;
@@ -202,11 +215,17 @@ static void forget(norn_runtime *rt, norn_data *data, norn_status *first) {
         *first = status;
 }
 
-norn_status tile_device_unregister(struct tile_device *device, norn_runtime *rt, struct tiles *tiles) {
+norn_status tile_device_remove(norn_runtime *rt, struct tiles *tiles) {
     norn_status first = NORN_OK;
     size_t count = (size_t)tiles->down * (size_t)tiles->across;
     for (struct tile *tile = tiles->grid; tile < tiles->grid + count; tile++)
-        forget(rt, &tile->on_device, &first);
+        if (!tile->borrows)
+            forget(rt, &tile->on_device, &first);
+    return first;
+}
+
+norn_status tile_device_unregister(struct tile_device *device, norn_runtime *rt, struct tiles *tiles) {
+    norn_status first = tile_device_remove(rt, tiles);
     forget(rt, &device->work, &first);
     forget(rt, &device->verdicts, &first);
     forget(rt, &device->verdicts_here, &first);
@@ -228,7 +247,7 @@ norn_status tile_device_upload(struct tile_device *device, norn_runtime *rt, con
     size_t count = (size_t)tiles->down * (size_t)tiles->across;
     (void)device;
     for (const struct tile *tile = tiles->grid; tile < tiles->grid + count && status == NORN_OK; tile++)
-        if (tile->values != NULL)
+        if (has_own_memory(tile))
             status = copy(rt, tile->data, tile->on_device, NORN_F64, tile_values(tile), group);
     return status;
 }
@@ -237,7 +256,7 @@ norn_status tile_device_download(struct tile_device *device, norn_runtime *rt, c
     norn_status status = copy(rt, device->verdicts, device->verdicts_here, NORN_I32, (uint64_t)tiles->across, group);
     size_t count = (size_t)tiles->down * (size_t)tiles->across;
     for (const struct tile *tile = tiles->grid; tile < tiles->grid + count && status == NORN_OK; tile++)
-        if (tile->values != NULL)
+        if (has_own_memory(tile))
             status = copy(rt, tile->on_device, tile->data, NORN_F64, tile_values(tile), group);
     return status;
 }

@@ -27,11 +27,16 @@ struct tile_device {
  * `why`: then nothing is to be closed. */
 int tile_device_open(struct tile_device *device, norn_runtime *rt, char why[DEVICE_WHY_BYTES]);
 
-/* Gives every tile with memory a copy on the device, not filled. On an error none has one. */
+/* Gives every tile with memory of its own a copy on the device, not filled; tile_device_register also takes what the
+ * kernels need to factorise these tiles. On an error none has one. */
 norn_status tile_device_register(struct tile_device *device, norn_runtime *rt, struct tiles *tiles);
-norn_status tile_device_unregister(struct tile_device *device, norn_runtime *rt, struct tiles *tiles);
+norn_status tile_device_add(const struct tile_device *device, norn_runtime *rt, struct tiles *tiles);
 
-/* Copies all tiles to the device, or the tiles and the verdicts back. */
+/* Takes all that back. Return the first error; go on to the end all the same. */
+norn_status tile_device_unregister(struct tile_device *device, norn_runtime *rt, struct tiles *tiles);
+norn_status tile_device_remove(norn_runtime *rt, struct tiles *tiles);
+
+/* Copies the tiles with memory of their own to the device, or them and the verdicts back. */
 norn_status tile_device_upload(struct tile_device *device, norn_runtime *rt, const struct tiles *tiles, norn_group group);
 norn_status tile_device_download(struct tile_device *device, norn_runtime *rt, const struct tiles *tiles, norn_group group);
 

@@ -1,6 +1,7 @@
 /*
  * Tiles as messages between ranks. A message is an operation of norn like a task: a send reads its tile and a receive
- * writes it, and the tile's other readers and writers are ordered with them. Nobody waits in here.
+ * writes it, and the tile's other readers and writers are ordered with them. Nobody waits in here. While the kernels run
+ * on a device, the messages are from and to its memory: norn stages them where MPI does not take such memory.
  *
  * A message is matched by its key, which is that of its tile. Both ranks declare the messages of one tile between them in
  * the order of the sequential algorithm; so they do for all tiles, which lets tiles share keys where there are more tiles

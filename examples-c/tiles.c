@@ -75,6 +75,8 @@ void tiles_free(struct tiles *tiles) {
 void tile_borrow(struct tile *tile, const struct tile *lender) {
     tile->values = lender->values;
     tile->data = lender->data;
+    tile->on_device = lender->on_device;
+    tile->device_values = lender->device_values;
     tile->borrows = 1;
 }
 
@@ -133,6 +135,8 @@ norn_status tiles_unregister(struct tiles *tiles, norn_runtime *rt) {
         if (tile->borrows) {
             tile->values = NULL;
             tile->data.id = 0;
+            tile->on_device.id = 0;
+            tile->device_values = NULL;
             tile->borrows = 0;
         }
         if (tile->data.id == 0)

@@ -15,7 +15,7 @@ struct tile {
     norn_data data;
     norn_data on_device; /* its copy on a device, if it has one, and where that is */
     void *device_values;
-    int borrows; /* values and data are another tile's, until tiles_unregister */
+    int borrows; /* all of these are another tile's, until tiles_unregister */
 };
 
 enum tiles_shape {
@@ -47,7 +47,7 @@ static inline struct tile *tiles_at(const struct tiles *tiles, int row, int col)
     return &tiles->grid[(size_t)col * (size_t)tiles->down + (size_t)row];
 }
 
-/* Lends the memory and the datum of `lender` to a tile without its own, for one run. */
+/* Lends the memory and the data of `lender` to a tile without its own, for one run. */
 void tile_borrow(struct tile *tile, const struct tile *lender);
 
 static inline uint64_t tile_values(const struct tile *tile) {

@@ -78,6 +78,14 @@ standin() {
     tests/cuda/driver/run.sh "$build/check/standin"
 }
 
+# The example that uses cuBLAS and cuSOLVER, on the driver and the libraries that the C tests have.
+device_examples() {
+    local mpirun=$build/check/examples/mpirun ranks=()
+    [ ! -x "$mpirun" ] || ranks=(--mpirun "$PWD/$mpirun" device-used ranks-device)
+    LD_LIBRARY_PATH=$PWD/$build/check/standin/lib:$PWD/$build/check/tests-c/providers${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+        python3 -B tests/examples/check_examples.py --programs "$PWD/$build/check/examples" "${ranks[@]:-device-used}"
+}
+
 # Link-time optimisation of each test program would cost minutes; the C tests
 # run the library as it is shipped.
 rust_tests() { CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-fail-fast; }
@@ -110,11 +118,12 @@ step build make installed BUILD="$build" || finish
 step examples external examples-c "$build/check/examples"
 step standin standin
 step c-tests external tests/c "$build/check/tests-c" -DNORN_STANDIN="$PWD/$build/check/standin/lib"
+step device-examples device_examples
 step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so" "$PWD/$build/check/standin/lib"
 step cpp-tests external tests/cpp "$build/check/tests-cpp"
 if command -v "${FC:-gfortran}" >/dev/null; then
     step examples-fortran external examples-fortran "$build/check/examples-fortran"
-    step fortran-tests external tests/fortran "$build/check/tests-fortran"
+    step fortran-tests external tests/fortran "$build/check/tests-fortran" -DNORN_STANDIN="$PWD/$build/check/standin/lib"
 else
     echo "== examples-fortran, fortran-tests left out: there is no Fortran compiler"
 fi

@@ -8,17 +8,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <norn.h>
-
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <time.h>
+#include "driver.h"
 
 #define DATA 64
 #define STREAMS 32
@@ -31,55 +21,6 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                           "setp.lt.u64 %on, %past, %ns;\n@%on bra again;\nret;\n}\n";
 
 /* ----- the driver ----- */
-
-static struct {
-    int (*init)(unsigned);
-    int (*retain)(void **, int);
-    int (*release)(int);
-    int (*set_current)(void *);
-    int (*stream_create)(void **, unsigned);
-    int (*stream_destroy)(void *);
-    int (*stream_synchronize)(void *);
-    int (*wait_event)(void *, void *, unsigned);
-    int (*event_create)(void **, unsigned);
-    int (*event_destroy)(void *);
-    int (*event_record)(void *, void *);
-    int (*event_query)(void *);
-    int (*context_synchronize)(void);
-    int (*load)(void **, const void *);
-    int (*unload)(void *);
-    int (*function)(void **, void *, const char *);
-    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
-} cu;
-
-static void *find(void *driver, const char *name) {
-    void *symbol = dlsym(driver, name);
-    if (symbol == NULL) {
-        fprintf(stderr, "device: the driver has no %s\n", name);
-        exit(1);
-    }
-    return symbol;
-}
-#define FIND(field, name) *(void **)&cu.field = find(driver, name)
-
-static void check(int code, const char *what) {
-    if (code == 0) return;
-    fprintf(stderr, "device: %s gave %d (%s)\n", what, code, norn_last_error());
-    exit(1);
-}
-#define DO(call) check((call), #call)
-
-static double now_us(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec * 1e-3;
-}
-static double cpu_us(void) {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6 +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
 
 static void *noop, *spin, *streams[STREAMS], *events[STREAMS];
 
@@ -158,11 +99,6 @@ static times stencil(int operations) {
     return (times){(submitted - start) / operations, (now_us() - start) / operations};
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* From a kernel of `ns` to the host that has seen it complete: by event queries, and by an await. Medians. */
 static void wake_up(uint64_t ns, int rounds) {
     double raw[101], awaited[101], cpu[101];
@@ -187,11 +123,8 @@ static void wake_up(uint64_t ns, int rounds) {
         awaited[i] = now_us() - start;
         cpu[i] = cpu_us() - used;
     }
-    qsort(raw, (size_t)rounds, sizeof *raw, by_size);
-    qsort(awaited, (size_t)rounds, sizeof *awaited, by_size);
-    qsort(cpu, (size_t)rounds, sizeof *cpu, by_size);
     printf("kernel of %10.1f us: event query %10.1f us, norn await %10.1f us, processor time of norn %8.1f us\n",
-           (double)ns * 1e-3, raw[rounds / 2], awaited[rounds / 2], cpu[rounds / 2]);
+           (double)ns * 1e-3, median(raw, rounds), median(awaited, rounds), median(cpu, rounds));
 }
 
 int main(int argc, char **argv) {
@@ -200,14 +133,7 @@ int main(int argc, char **argv) {
     norn_module module;
     config.workers = argc > 2 ? atoi(argv[2]) : 2;
     DO(norn_open(&config, &rt));
-    norn_device_config device = NORN_DEVICE_CONFIG_INIT;
-    device.streams = STREAMS;
-    if (norn_device_open(rt, &device, &place) != NORN_OK) {
-        printf("device: %s\n", norn_last_error());
-        return 77;
-    }
-    norn_device_info info = NORN_DEVICE_INFO_INIT;
-    DO(norn_device_get(rt, place, &info));
+    norn_device_info info = open_device(rt, STREAMS, &place);
     printf("%s, %d operations, %d workers, %d streams\n", info.name, operations, config.workers, STREAMS);
     DO(norn_module_load(rt, place, ptx, sizeof ptx - 1, NULL, &module));
     DO(norn_kernel_get(rt, module, "noop", &noop_kernel));
@@ -218,28 +144,8 @@ int main(int argc, char **argv) {
             DO(norn_data_register(rt, &desc, &data[side][i]));
         }
 
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW), *context, *loaded;
-    if (driver == NULL) driver = dlopen("libcuda.so", RTLD_NOW);
-    FIND(init, "cuInit");
-    FIND(retain, "cuDevicePrimaryCtxRetain");
-    FIND(release, "cuDevicePrimaryCtxRelease_v2");
-    FIND(set_current, "cuCtxSetCurrent");
-    FIND(stream_create, "cuStreamCreate");
-    FIND(stream_destroy, "cuStreamDestroy_v2");
-    FIND(stream_synchronize, "cuStreamSynchronize");
-    FIND(wait_event, "cuStreamWaitEvent");
-    FIND(event_create, "cuEventCreate");
-    FIND(event_destroy, "cuEventDestroy_v2");
-    FIND(event_record, "cuEventRecord");
-    FIND(event_query, "cuEventQuery");
-    FIND(context_synchronize, "cuCtxSynchronize");
-    FIND(load, "cuModuleLoadData");
-    FIND(unload, "cuModuleUnload");
-    FIND(function, "cuModuleGetFunction");
-    FIND(launch, "cuLaunchKernel");
-    DO(cu.init(0));
-    DO(cu.retain(&context, info.ordinal));
-    DO(cu.set_current(context));
+    void *loaded;
+    driver_start(info.ordinal);
     DO(cu.load(&loaded, ptx));
     DO(cu.function(&noop, loaded, "noop"));
     DO(cu.function(&spin, loaded, "spin_ns"));
@@ -280,8 +186,7 @@ int main(int argc, char **argv) {
         DO(cu.event_destroy(events[i]));
     }
     DO(cu.unload(loaded));
-    DO(cu.set_current(NULL));
-    DO(cu.release(info.ordinal));
+    driver_end(info.ordinal);
     DO(norn_close(rt));
     return 0;
 }

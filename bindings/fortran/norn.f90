@@ -7,7 +7,7 @@
 !
 ! Compile the files in this order (CMake: find_package(norn COMPONENTS Fortran) does it): norn_c, norn_failure_policy,
 ! norn_memory_of, norn_accesses, norn_contained, norn_data_calls, norn_array_calls, norn_task_calls, norn_token_calls,
-! norn_runtime_calls, norn_world_calls, norn.
+! norn_runtime_calls, norn_operation_how, norn_world_calls, norn_device_calls, norn.
 !
 ! SPDX-License-Identifier: Apache-2.0 OR MIT
 module norn
@@ -25,6 +25,9 @@ module norn
     NORN_BOR, NORN_BXOR, NORN_OF_MPI, &
     NORN_UNGUARDED, NORN_KEY_ORDER, NORN_THREAD_SINGLE, NORN_THREAD_FUNNELED, NORN_THREAD_SERIALIZED, NORN_THREAD_MULTIPLE, &
     norn_world, norn_slice, norn_world_config, norn_world_info, &
+    NORN_DEVICE_CURRENT, NORN_DEVICE_LOCAL_RANK, NORN_DEVICE_ORDINAL, NORN_DEVICE_UUID, NORN_ARGUMENT_VALUE, &
+    NORN_ARGUMENT_DATA, NORN_PROVIDER_CUBLAS, NORN_PROVIDER_CUSOLVER, &
+    norn_device_info, norn_module, norn_kernel, norn_argument, &
     NORN_OK, &
     NORN_E_INVALID, NORN_E_STATE, NORN_E_OVERLAP, NORN_E_UNCOVERED, NORN_E_VERSION, NORN_E_CONFIG, NORN_E_THREAD, &
     NORN_E_RESOURCE, NORN_E_MEMORY, NORN_E_UNSUPPORTED, NORN_E_FORKED, NORN_E_CLOSED, NORN_E_SYSTEM, NORN_E_TIMEOUT, &
@@ -43,6 +46,7 @@ module norn
   use norn_token_calls
   use norn_runtime_calls
   use norn_world_calls
+  use norn_device_calls
   implicit none
   public
 end module

@@ -39,6 +39,14 @@ module norn_c
   integer(c_int32_t), parameter :: NORN_MEMORY_PINNED = 1
   integer(c_int32_t), parameter :: NORN_MEMORY_DEVICE = 2
   integer(c_int32_t), parameter :: NORN_MEMORY_MPI = 3
+  integer(c_int32_t), parameter :: NORN_DEVICE_CURRENT = 0
+  integer(c_int32_t), parameter :: NORN_DEVICE_LOCAL_RANK = 1
+  integer(c_int32_t), parameter :: NORN_DEVICE_ORDINAL = 2
+  integer(c_int32_t), parameter :: NORN_DEVICE_UUID = 3
+  integer(c_int32_t), parameter :: NORN_ARGUMENT_VALUE = 0
+  integer(c_int32_t), parameter :: NORN_ARGUMENT_DATA = 1
+  integer(c_int32_t), parameter :: NORN_PROVIDER_CUBLAS = 1
+  integer(c_int32_t), parameter :: NORN_PROVIDER_CUSOLVER = 2
   integer(c_int32_t), parameter :: NORN_UNWRITTEN = 1
   integer(c_int32_t), parameter :: NORN_ALIAS = 2
   integer(c_int32_t), parameter :: NORN_MODE_ASYNC = 0
@@ -186,6 +194,39 @@ module norn_c
     integer(c_int64_t) :: type = NORN_BYTE
     integer(c_int32_t) :: flags = 0, reserved = 0
     integer(c_int64_t) :: offset = 0, count = 0, blocks = 0, stride = 0, planes = 0, plane_stride = 0
+  end type
+  type, bind(c) :: norn_device_config
+    integer(c_size_t) :: struct_size = 0
+    integer(c_int32_t) :: select = NORN_DEVICE_CURRENT, ordinal = 0
+    type(c_ptr) :: uuid = c_null_ptr
+    integer(c_int64_t) :: max_bytes = 0
+    integer(c_int32_t) :: streams = 0, flags = 0
+  end type
+  type, bind(c) :: norn_device_info
+    integer(c_size_t) :: struct_size = 0
+    integer(c_int32_t) :: ordinal = 0, streams = 0, capability = 0, failed = 0
+    integer(c_int64_t) :: total_bytes = 0, used_bytes = 0, pinned_bytes = 0, issued = 0, waits = 0
+    character(kind=c_char) :: name(128) = c_null_char, uuid(48) = c_null_char
+  end type
+  type, bind(c) :: norn_module
+    integer(c_int64_t) :: id = 0
+  end type
+  type, bind(c) :: norn_kernel
+    integer(c_int64_t) :: id = 0
+  end type
+  type, bind(c) :: norn_argument
+    integer(c_int32_t) :: kind = NORN_ARGUMENT_VALUE, mode = 0
+    integer(c_int64_t) :: bytes = 0
+    type(c_ptr) :: value = c_null_ptr
+    type(norn_data) :: data
+    integer(c_int64_t) :: offset = 0
+  end type
+  type, bind(c) :: norn_launch_desc
+    integer(c_size_t) :: struct_size = 0
+    type(norn_kernel) :: kernel
+    integer(c_int32_t) :: grid(3) = 0, block(3) = 0, shared_bytes = 0, flags = 0
+    type(c_ptr) :: arguments = c_null_ptr
+    integer(c_int64_t) :: argument_count = 0
   end type
   type, bind(c) :: norn_world_config
     integer(c_size_t) :: struct_size = 0
@@ -387,6 +428,71 @@ module norn_c
       import
       type(norn_world), value :: world
       type(norn_world), intent(inout) :: lane
+    end function
+    integer(c_int32_t) function norn_device_open(rt, config, place) bind(c, name="norn_device_open")
+      import
+      type(norn_runtime), value :: rt
+      type(c_ptr), value :: config
+      type(norn_place), intent(inout) :: place
+    end function
+    integer(c_int32_t) function norn_device_get(rt, place, info) bind(c, name="norn_device_get")
+      import
+      type(norn_runtime), value :: rt
+      type(norn_place), value :: place
+      type(norn_device_info), intent(inout) :: info
+    end function
+    integer(c_int32_t) function norn_copy(rt, from, to, how, token) bind(c, name="norn_copy")
+      import
+      type(norn_runtime), value :: rt
+      type(norn_slice), intent(in), target :: from, to
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_fill(rt, to, element, how, token) bind(c, name="norn_fill")
+      import
+      type(norn_runtime), value :: rt
+      type(norn_slice), intent(in), target :: to
+      type(c_ptr), value :: element
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
+    end function
+    integer(c_int32_t) function norn_stream_record(rt, device, stream, token) bind(c, name="norn_stream_record")
+      import
+      type(norn_runtime), value :: rt
+      type(norn_place), value :: device
+      type(c_ptr), value :: stream
+      type(norn_token), intent(inout) :: token
+    end function
+    integer(c_int32_t) function norn_stream_wait(rt, token, device, stream, timeout_ns) bind(c, name="norn_stream_wait")
+      import
+      type(norn_runtime), value :: rt
+      type(norn_token), value :: token
+      type(norn_place), value :: device
+      type(c_ptr), value :: stream
+      integer(c_int64_t), value :: timeout_ns
+    end function
+    integer(c_int32_t) function norn_module_load(rt, device, image, bytes, options, module) bind(c, name="norn_module_load")
+      import
+      type(norn_runtime), value :: rt
+      type(norn_place), value :: device
+      type(c_ptr), value :: image
+      integer(c_int64_t), value :: bytes
+      type(c_ptr), value :: options
+      type(norn_module), intent(inout) :: module
+    end function
+    integer(c_int32_t) function norn_kernel_get(rt, module, name, kernel) bind(c, name="norn_kernel_get")
+      import
+      type(norn_runtime), value :: rt
+      type(norn_module), value :: module
+      type(c_ptr), value :: name
+      type(norn_kernel), intent(inout) :: kernel
+    end function
+    integer(c_int32_t) function norn_launch(rt, launch, how, token) bind(c, name="norn_launch")
+      import
+      type(norn_runtime), value :: rt
+      type(norn_launch_desc), intent(in), target :: launch
+      type(c_ptr), value :: how
+      type(c_ptr), value :: token
     end function
     integer(c_int32_t) function norn_send(world, from, peer, key, how, token) bind(c, name="norn_send")
       import

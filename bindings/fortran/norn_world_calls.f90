@@ -4,7 +4,7 @@
 ! SPDX-License-Identifier: Apache-2.0 OR MIT
 module norn_world_calls
   use, intrinsic :: iso_c_binding, only: c_char, c_int32_t, c_int64_t, c_loc, c_null_ptr, c_ptr, c_sizeof
-  use norn_c, only: NORN_E_INVALID, NORN_KEY_ORDER, norn_data, norn_group, norn_runtime, norn_slice, norn_task, norn_token, &
+  use norn_c, only: NORN_KEY_ORDER, norn_data, norn_group, norn_runtime, norn_slice, norn_task, norn_token, &
     norn_world, norn_world_config, norn_world_info, c_attach => norn_world_attach_f, c_get => norn_world_get, &
     c_flush => norn_world_flush, c_world_fail => norn_world_fail, c_detach => norn_world_detach, c_lane => norn_world_lane, &
     c_send => norn_send, c_recv => norn_recv, c_barrier => norn_barrier, c_bcast => norn_bcast, c_reduce => norn_reduce, &
@@ -12,6 +12,7 @@ module norn_world_calls
     c_alltoall => norn_alltoall, c_access => norn_access
   use norn_accesses, only: norn_access
   use norn_failure_policy, only: c_text, conclude
+  use norn_operation_how, only: fill, limit_of
   implicit none
   private
   public :: norn_world_attach_f, norn_world_get, norn_world_flush, norn_world_fail, norn_world_detach, norn_world_lane, &
@@ -404,58 +405,11 @@ contains
     call conclude(status, "norn_alltoall", norn_runtime(), stat, errmsg, problem)
   end subroutine
 
-  ! What every operation takes, as C takes it. The arrays live as long as the call. An access cannot name its memory here: to
-  ! compare it takes the runtime.
-  subroutine fill(how, places, tokens, after, accesses, priority, flags, group, as, status, problem)
-    type(norn_task), intent(inout) :: how
-    type(c_access), allocatable, target, intent(inout) :: places(:)
-    type(norn_token), allocatable, target, intent(inout) :: tokens(:)
-    type(norn_token), intent(in), optional :: after(:), as
-    type(norn_access), intent(in), optional :: accesses(:)
-    integer(c_int32_t), intent(in), optional :: priority, flags
-    type(norn_group), intent(in), optional :: group
-    integer(c_int32_t), intent(out) :: status
-    character(:), allocatable, intent(out) :: problem
-    integer :: i
-    status = 0
-    how%struct_size = c_sizeof(how)
-    if (present(priority)) how%priority = priority
-    if (present(flags)) how%flags = flags
-    if (present(group)) how%group = group
-    if (present(as)) how%as = as
-    if (present(accesses)) then
-      if (size(accesses) > 0) then
-        if (any(accesses%names_memory)) then
-          status = NORN_E_INVALID
-          problem = "an access of a message or collective names no memory; give the datum alone"
-          return
-        end if
-        places = [(c_access(accesses(i)%data, accesses(i)%slot, accesses(i)%mode, 0), i = 1, size(accesses))]
-        how%accesses = c_loc(places)
-        how%access_count = size(places, kind=c_int64_t)
-      end if
-    end if
-    if (present(after)) then
-      if (size(after) > 0) then
-        tokens = after
-        how%after = c_loc(tokens)
-        how%after_count = size(tokens, kind=c_int64_t)
-      end if
-    end if
-  end subroutine
-
   pure function key_of(key) result(value)
     integer(c_int64_t), intent(in), optional :: key
     integer(c_int64_t) :: value
     value = NORN_KEY_ORDER
     if (present(key)) value = key
-  end function
-
-  pure function limit_of(timeout_ns) result(value)
-    integer(c_int64_t), intent(in), optional :: timeout_ns
-    integer(c_int64_t) :: value
-    value = -1
-    if (present(timeout_ns)) value = timeout_ns
   end function
 
   function address_of(slice) result(address)

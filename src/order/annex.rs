@@ -70,6 +70,9 @@ pub(crate) struct Annex {
     /// read by reports at any time, hence the lock.
     operation: parking_lot::Mutex<Option<Arc<dyn Operation>>>,
     body: UnsafeCell<Option<Box<AnnexBody>>>,
+    /// The present owner, or one before it, has asked for the content: else its lists are empty, and nobody need touch
+    /// its lines, which the submitter's core has. Written by owners.
+    is_used: AtomicBool,
     /// A child has touched data, so there is a domain to end. Set by the thread that runs the body, which the node's
     /// completion is ordered after; so whoever completes it can do without the placing lock where it is not.
     has_domain: AtomicBool,
@@ -91,6 +94,7 @@ impl Annex {
         self.filled_by.store(0, Ordering::Relaxed);
         self.held_by.store(0, Ordering::Relaxed);
         self.has_domain.store(false, Ordering::Relaxed);
+        self.is_used.store(false, Ordering::Relaxed);
         // SAFETY: a vacant slot has no other user.
         unsafe {
             match &mut *self.body.get() {
@@ -110,8 +114,15 @@ impl Annex {
     #[allow(clippy::mut_from_ref)] // exclusive by ownership of the node, not by borrow
     #[inline(always)]
     pub(crate) unsafe fn body(&self) -> &mut AnnexBody {
+        self.is_used.store(true, Ordering::Relaxed);
         // SAFETY: the caller promises exclusive use; `occupy` made the box.
         unsafe { (*self.body.get()).get_or_insert_with(Box::default) }
+    }
+
+    /// Whether the lists of the content may hold anything. For the present owner.
+    #[inline(always)]
+    pub(crate) fn is_used(&self) -> bool {
+        self.is_used.load(Ordering::Relaxed)
     }
 
     /// The operation, if the node is one.
@@ -161,7 +172,9 @@ impl Annex {
         drop(operation);
         // SAFETY: the caller promises exclusive use.
         unsafe {
-            if let Some(body) = &mut *self.body.get() {
+            if self.is_used()
+                && let Some(body) = &mut *self.body.get()
+            {
                 body.more.clear();
                 body.fills.clear();
                 body.siblings.clear();

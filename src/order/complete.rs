@@ -298,7 +298,7 @@ impl Graph {
 
     /// Completes the reserved places that a task filled.
     pub(crate) fn end_fills(&self, lane: &mut Lane, node: &Node, ending: Ending) {
-        let Some(annex) = self.annex(node) else {
+        let Some(annex) = self.annex(node).filter(|annex| annex.is_used()) else {
             return;
         };
         // SAFETY: the caller owns the node.

@@ -63,6 +63,37 @@ impl Graph {
         }
     }
 
+    /// The newest consumer of an operation, if it waits by a slot of its own.
+    fn newest_consumer(&self, index: u32) -> Option<u32> {
+        let head = self.nodes.get(index).load_successors().head();
+        match head.place() {
+            LinkPlace::Slot { consumer, .. } if head != LinkId::NONE => Some(consumer),
+            _ => None,
+        }
+    }
+
+    /// Fetches the newest consumer of an operation that is about to be issued: it was submitted on another core.
+    pub(crate) fn fetch_consumer(&self, index: u32) {
+        if let Some(consumer) = self.newest_consumer(index) {
+            self.nodes.prefetch(consumer, 2);
+        }
+    }
+
+    /// As `fetch_consumer`, some time later: what its node leads to.
+    pub(crate) fn fetch_annex_of_consumer(&self, index: u32) {
+        if let Some(consumer) = self.newest_consumer(index) {
+            let annex = self.nodes.get(consumer).annex.load(Ordering::Relaxed);
+            self.annexes.prefetch(annex, 2);
+        }
+    }
+
+    /// Whether anybody waits for the end of an operation that is issued and has not ended: what joins at issue has left
+    /// its list.
+    pub(crate) fn is_awaited(&self, index: u32) -> bool {
+        let word = self.nodes.get(index).load_successors();
+        word.is_observed() || word.head() != LinkId::NONE
+    }
+
     /// Sets ISSUED and takes the list of links, in one step. Gives the word before.
     fn mark_issued(&self, node: &Node) -> Successors {
         let mut word = node.load_successors();

@@ -342,12 +342,13 @@ impl Graph {
                 annex.parent.store(body, Ordering::Release);
                 state |= flag::CHILD;
             }
-            // SAFETY: the node is not let go yet, so it is ours.
-            let content = unsafe { annex.body() };
             if task.flags & NORN_COPY_ARG != 0 {
-                argument = copy_argument(content, task);
+                // SAFETY: the node is not let go yet, so it is ours.
+                argument = copy_argument(unsafe { annex.body() }, task);
             }
             if task.cpus > 1 || task.place.kind != NORN_PLACE_ANY {
+                // SAFETY: as above.
+                let content = unsafe { annex.body() };
                 content.cpus = task.cpus;
                 content.place = task.place;
                 state |= flag::PARTICULAR;

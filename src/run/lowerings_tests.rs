@@ -277,3 +277,54 @@ fn a_drain_waits_for_operations() {
         opened.close();
     }
 }
+
+/// An operation that has arrived, begun and issued by the test itself, which one-thread modes let nobody do.
+fn issued(opened: &Opened) -> (norn_token, u32) {
+    opened.queue.shut.store(true, Ordering::SeqCst);
+    let token = opened.step(&[]);
+    let (node, _step) = opened.queue.arrived.lock().pop().unwrap();
+    assert!(opened.runtime.begin_operation(node) == Begin::Run);
+    opened.runtime.issue_operation(node);
+    (token, node)
+}
+
+#[test]
+fn an_issued_operation_shows_who_waits_on_the_host() {
+    for way in &WAYS[..3] {
+        let opened = open(way);
+        let graph = opened.runtime.graph();
+        let ran = AtomicUsize::new(0);
+        let (token, node) = issued(&opened);
+        assert!(!graph.is_awaited(node), "{way:?}");
+        let task = opened.task(&[token], &ran);
+        assert!(graph.is_awaited(node), "{way:?}");
+        let (other, unobserved) = issued(&opened);
+        assert!(opened.runtime.wait(other, 1).is_err());
+        assert!(graph.is_awaited(unobserved), "{way:?}");
+        for node in [node, unobserved] {
+            opened.runtime.finish_operation(node, &Outcome::Success);
+        }
+        opened.wait(task).unwrap();
+        opened.close();
+    }
+}
+
+#[test]
+fn operations_of_a_list_end_in_its_order_and_the_others_stay() {
+    for way in &WAYS[..3] {
+        let opened = open(way);
+        let graph = opened.runtime.graph();
+        let (first, second, third) = (issued(&opened), issued(&opened), issued(&opened));
+        let mut list = vec![first, third, second];
+        // The second one sees the end of the first; the third is left.
+        let ended = opened.runtime.finish_operations(&mut list, |graph, one| {
+            let free = *one != third && (*one == first || graph.is_complete(first.0.into()));
+            free.then_some((one.1, Outcome::Success))
+        });
+        assert_eq!((ended, &list[..]), (2, &[third][..]), "{way:?}");
+        assert!(graph.is_complete(second.0.into()) && !graph.is_complete(third.0.into()));
+        opened.runtime.finish_operation(third.1, &Outcome::Success);
+        opened.wait(third.0).unwrap();
+        opened.close();
+    }
+}

@@ -6,6 +6,7 @@ use super::runtime::Runtime;
 use crate::abi::types::{norn_access, norn_task, norn_token};
 use crate::error::Result;
 use crate::order::body::Begin;
+use crate::order::graph::Graph;
 use crate::order::operation::{Operation, Outcome};
 use crate::sync::atomic::Ordering;
 
@@ -83,8 +84,37 @@ impl Runtime {
     /// An operation that was begun has ended.
     pub(crate) fn finish_operation(&self, node: u32, outcome: &Outcome<'_>) {
         self.act(|graph, lane| graph.end_operation(lane, node, outcome));
+        self.note_ended(1);
+    }
+
+    /// Ends those of a list that `ending` has an outcome for, one after the other in one change, and takes them out of it.
+    /// Each sees what the ends of those before it have brought. Gives their number.
+    pub(crate) fn finish_operations<T>(
+        &self,
+        list: &mut Vec<T>,
+        ending: impl for<'a> Fn(&Graph, &'a T) -> Option<(u32, Outcome<'a>)>,
+    ) -> usize {
+        let before = list.len();
+        self.act(|graph, lane| {
+            list.retain(|one| match ending(graph, one) {
+                Some((node, outcome)) => {
+                    graph.end_operation(lane, node, &outcome);
+                    graph.settle(lane);
+                    false
+                }
+                None => true,
+            });
+        });
+        let ended = before - list.len();
+        if ended != 0 {
+            self.note_ended(ended);
+        }
+        ended
+    }
+
+    fn note_ended(&self, count: usize) {
         let lowerings = &self.lowerings;
-        let was_last = lowerings.under_way.fetch_sub(1, Ordering::SeqCst) == 1;
+        let was_last = lowerings.under_way.fetch_sub(count, Ordering::SeqCst) == count;
         lowerings.untold.store(true, Ordering::SeqCst);
         if was_last
             || !lowerings.duty.load(Ordering::SeqCst)

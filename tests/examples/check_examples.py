@@ -265,6 +265,36 @@ def check_device(bench):
         raise Failure("--alone runs the plain loop all the same")
 
 
+def check_device_used(bench):
+    """Where there is a device with both libraries, it factorises."""
+    for arguments in (["--size", 300, "--tile", 64], ["--size", 64, "--tile", 64, "--workers", 0], ["--size", 1]):
+        text = bench.good("cholesky", "--device", "--check", "--repeat", 2, *arguments)
+        assert_equal(known_difference(text), 0.0, f"error with {arguments}")
+        if "\ndevice      none" in text:
+            raise Skip("there is no device with cuBLAS and cuSOLVER")
+        if ": factor in " not in text:
+            raise Failure(f"{arguments}: no device has factorised: {text}")
+    bad = [[4 if row == column else 1 for column in range(40)] for row in range(40)]
+    bad[30][30] = -1
+    bench.write("a.mtx", array(bad))
+    if "is not positive definite" not in bench.bad("cholesky", "--device", "--matrix", "a.mtx", "--tile", 8):
+        raise Failure("a bad pivot on the device is not told")
+
+
+def check_ranks_device(bench):
+    """As on one process; tiles of the factor go from device to device."""
+    for count, arguments in ((2, ["--size", 300, "--tile", 64]), (3, ["--size", 130, "--tile", 16]), (2, ["--size", 1])):
+        text = bench.good_ranks(count, "cholesky", "--device", "--check", "--repeat", 2, *arguments)
+        assert_equal(known_difference(text), 0.0, f"error with {arguments} on {count} ranks")
+        if "\ndevice      none" in text:
+            raise Skip("there is no device with cuBLAS and cuSOLVER")
+        if "of rank 0: the factor, and its messages" not in text:
+            raise Failure(f"{arguments} on {count} ranks: no device has factorised: {text}")
+    text = bench.good_ranks(2, "cholesky", "--device", "--alone", "--check", "--size", 200, "--tile", 64)
+    if "sequence" in text or "answers" in text:
+        raise Failure("--alone runs the plain loop all the same")
+
+
 def check_formats(bench):
     generator = random.Random(1)
     for n in (1, 2, 7, 23):

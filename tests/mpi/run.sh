@@ -195,7 +195,7 @@ in_fortran() { # MPI: the module compiled by this MPI's compiler, and a program 
     mkdir -p "$folder"
     cd "$folder"
     for file in norn_c norn_failure_policy norn_memory_of norn_accesses norn_contained norn_data_calls norn_array_calls \
-        norn_task_calls norn_token_calls norn_runtime_calls norn_world_calls norn; do
+        norn_task_calls norn_token_calls norn_runtime_calls norn_operation_how norn_world_calls norn_device_calls norn; do
         "$mpis/$1/mpifort" -std=f2018 -O1 -c "$top/bindings/fortran/$file.f90"
     done
     # shellcheck disable=SC2086 # a list of flags

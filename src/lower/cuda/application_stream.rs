@@ -32,7 +32,7 @@ impl Cuda {
         });
         drop(under_way);
         let event = recorded.map_err(Error::from)?;
-        let operation = self.operation(&device, Work::Recorded(event), stream, false);
+        let operation = self.operation(device.number, Work::Recorded(event), stream, false);
         let submitted = runtime.submit_operation(&no_wishes(), &[], &[], operation);
         if submitted.is_err()
             && let Ok(_entered) = device.enter()
@@ -57,7 +57,7 @@ impl Cuda {
         if runtime.test(token)? {
             return runtime.wait(token, 0);
         }
-        let operation = self.operation(&device, Work::Wait, stream, true);
+        let operation = self.operation(device.number, Work::Wait, stream, true);
         let waits = runtime.submit_operation(&no_wishes(), &[], &[token], operation)?;
         runtime.wait(waits, timeout_ns)
     }

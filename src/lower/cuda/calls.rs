@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Cuda;
 use super::copy::{CopyPlan, FillPlan};
 use super::device::Device;
-use super::kernel::{Kernel, Launch, Module};
+use super::kernel::{Accesses, Launch, Module};
 use super::operation::Work;
 use crate::abi::device_types::*;
 use crate::abi::slice::norn_slice;
@@ -74,7 +74,7 @@ impl Cuda {
         runtime: &Runtime,
         how: &How<'_>,
         accesses: &[norn_access],
-        device: &Arc<Device>,
+        device: i32,
         work: Work,
         joins: bool,
     ) -> Result<norn_token> {
@@ -131,19 +131,6 @@ impl Cuda {
         (own && handle as u32 != 0).then(|| handle as u32 as usize - 1)
     }
 
-    fn kernel(&self, handle: norn_kernel) -> Result<Kernel> {
-        let kernels = self.kernels.read();
-        self.position_of(handle.id)
-            .and_then(|position| kernels.get(position))
-            .cloned()
-            .ok_or_else(|| {
-                Error::new(
-                    NORN_E_INVALID,
-                    format!("launch.kernel {:#x} is none of this runtime", handle.id),
-                )
-            })
-    }
-
     /// `norn_launch`.
     ///
     /// # Safety
@@ -155,21 +142,39 @@ impl Cuda {
         arguments: &[norn_argument],
         how: &How<'_>,
     ) -> Result<norn_token> {
-        let kernel = self.kernel(desc.kernel)?;
-        let device = self.device_for(&how.task, || Ok(kernel.device.clone()))?;
-        if device.number != kernel.device.number {
-            return Err(Error::new(
-                NORN_E_INVALID,
-                format!(
-                    "place: kernel \"{}\" is of device {}, the place or stream of device {}",
-                    kernel.name, kernel.device.number, device.number
-                ),
-            ));
+        let kernels = self.kernels.read();
+        let kernel = self
+            .position_of(desc.kernel.id)
+            .and_then(|position| kernels.get(position))
+            .ok_or_else(|| {
+                Error::new(
+                    NORN_E_INVALID,
+                    format!(
+                        "launch.kernel {:#x} is none of this runtime",
+                        desc.kernel.id
+                    ),
+                )
+            })?;
+        let device = &kernel.device;
+        if how.task.place.kind != NORN_PLACE_ANY || !how.task.stream.is_null() {
+            let wanted = self.device_for(&how.task, || Ok(device.clone()))?;
+            if wanted.number != device.number {
+                return Err(Error::new(
+                    NORN_E_INVALID,
+                    format!(
+                        "place: kernel \"{}\" is of device {}, the place or stream of device {}",
+                        kernel.name, device.number, wanted.number
+                    ),
+                ));
+            }
         }
-        let mut accesses = how.accesses.to_vec();
+        let number = device.number;
+        let mut accesses = Accesses::from_slice(how.accesses);
         // SAFETY: passed on from the caller.
-        let launch = unsafe { Launch::new(runtime, &kernel, desc, arguments, &mut accesses) }?;
-        self.submit(runtime, how, &accesses, &device, Work::Launch(launch), true)
+        let launch = unsafe { Launch::new(runtime, kernel, desc, arguments, &mut accesses) }?;
+        // A submission may call the application, which may ask for further kernels.
+        drop(kernels);
+        self.submit(runtime, how, &accesses, number, Work::Launch(launch), true)
     }
 
     /// `norn_device_get`.
@@ -214,7 +219,14 @@ pub(crate) fn copy(
     })?;
     // The driver makes the host wait for a copy of pageable memory, and for what is before it on the stream.
     let joins = !from.is_pageable() && !to.is_pageable();
-    cuda.submit(runtime, how, &accesses, &device, Work::Copy(plan), joins)
+    cuda.submit(
+        runtime,
+        how,
+        &accesses,
+        device.number,
+        Work::Copy(plan),
+        joins,
+    )
 }
 
 /// `norn_fill`. `element`: where one element is.
@@ -249,5 +261,12 @@ pub(crate) unsafe fn fill(
         ));
     };
     let device = cuda.device_for(&how.task, || Ok(target))?;
-    cuda.submit(runtime, how, &accesses, &device, Work::Fill(plan), true)
+    cuda.submit(
+        runtime,
+        how,
+        &accesses,
+        device.number,
+        Work::Fill(plan),
+        true,
+    )
 }

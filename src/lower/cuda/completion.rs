@@ -7,22 +7,37 @@ use parking_lot::MutexGuard;
 
 use super::bell;
 use super::driver::NOT_READY;
+use super::event::Event;
 use super::loss::{Loss, MOST_REFUSALS};
+use super::operation::{cause_in, have_ended};
 use super::queues::{DeviceQueues, Discipline, InFlight, Stream};
 use super::{Cuda, UnderWay};
 use crate::order::body::Begin;
+use crate::order::graph::Graph;
 use crate::order::node::flag;
 use crate::order::operation::Outcome;
 use crate::run::runtime::Runtime;
 
 /// What the driver tells of the work on a stream.
 enum Answer {
-    /// The oldest operation has completed.
-    Oldest,
+    /// So many of the oldest operations have completed.
+    Oldest(usize),
     /// Everything has.
     All,
     NotYet,
 }
+
+/// What an event tells.
+enum Told {
+    Complete,
+    NotYet,
+    /// The driver has refused to say, and the operation knows.
+    Nothing,
+}
+
+/// Operations issued since the last look for which the newest event of a stream is asked first: most of what is on it has
+/// completed then.
+const MANY: usize = 16;
 
 impl Cuda {
     /// Looks at the oldest operation of each stream, and ends what has completed. Returns whether anything has.
@@ -32,11 +47,12 @@ impl Cuda {
         }
         let mut guard = self.under_way.lock();
         let mut completed = core::mem::take(&mut guard.early);
+        let many = core::mem::take(&mut guard.issued) >= MANY;
         for index in 0..guard.devices.len() {
             if guard.devices[index].under_way == 0 {
                 continue;
             }
-            if let Err(loss) = self.look_at(&mut guard.devices[index], &mut completed) {
+            if let Err(loss) = self.look_at(&mut guard.devices[index], many, &mut completed) {
                 self.end_completed(runtime, &mut guard, &mut completed);
                 self.end_device(runtime, &mut guard, index, loss, None);
                 return true;
@@ -53,6 +69,7 @@ impl Cuda {
     fn look_at(
         &self,
         queues: &mut DeviceQueues,
+        many: bool,
         completed: &mut Vec<InFlight>,
     ) -> Result<(), Loss> {
         let device = queues.device.clone();
@@ -75,8 +92,12 @@ impl Cuda {
             position -= 1;
             let stream = queues.busy[position];
             loop {
-                match self.ask_stream(&mut queues.streams[stream])? {
-                    Answer::Oldest => completed.extend(queues.take_oldest(stream)),
+                match self.ask_stream(&mut queues.streams[stream], many)? {
+                    Answer::Oldest(count) => {
+                        for _ in 0..count {
+                            completed.extend(queues.take_oldest(stream));
+                        }
+                    }
                     Answer::All => {
                         while let Some(done) = queues.take_oldest(stream) {
                             completed.push(done);
@@ -102,9 +123,52 @@ impl Cuda {
         Ok(())
     }
 
-    /// What the driver tells of the work on a stream; see `loss` for where it refuses. The device's context is current.
-    fn ask_stream(&self, stream: &mut Stream) -> Result<Answer, Loss> {
+    /// Asks the event behind an operation. The device's context is current.
+    fn ask_event(&self, in_flight: &mut InFlight, event: Event) -> Result<Told, Loss> {
+        // SAFETY: an event recorded on a stream of this device, or by `norn_stream_record`.
+        match unsafe { self.driver.event_query(event.0) } {
+            Ok(()) => Ok(Told::Complete),
+            Err(refused) if refused.code == NOT_READY => Ok(Told::NotYet),
+            Err(refused) if refused.is_terminal() => Err(Loss::Fault(refused)),
+            Err(refused) => {
+                in_flight.refuse(refused);
+                Ok(Told::Nothing)
+            }
+        }
+    }
+
+    /// The oldest operation of a stream has completed: how many have, found by halves.
+    fn count_completed(&self, stream: &mut Stream) -> Result<usize, Loss> {
+        let (mut complete, mut open) = (1, stream.in_flight.len());
+        while complete < open {
+            let middle = complete + (open - complete) / 2;
+            let in_flight = &mut stream.in_flight[middle];
+            let Some(event) = in_flight.event else {
+                break;
+            };
+            match self.ask_event(in_flight, event)? {
+                Told::Complete => complete = middle + 1,
+                Told::NotYet => open = middle,
+                Told::Nothing => break,
+            }
+        }
+        Ok(complete)
+    }
+
+    /// What the driver tells of the work on a stream; see `loss` for where it refuses. `many`: as `MANY` has it. The
+    /// device's context is current.
+    fn ask_stream(&self, stream: &mut Stream, many: bool) -> Result<Answer, Loss> {
         let raw = stream.raw();
+        // A stream whose events are in doubt is asked from its front only.
+        let several = stream.in_flight.len() > 1 && !stream.doubtful && !stream.foreign;
+        if several
+            && many
+            && let Some(newest) = stream.in_flight.back_mut()
+            && let Some(event) = newest.event
+            && matches!(self.ask_event(newest, event)?, Told::Complete)
+        {
+            return Ok(Answer::All);
+        }
         let Some(oldest) = stream.in_flight.front_mut() else {
             return Ok(Answer::NotYet);
         };
@@ -120,12 +184,13 @@ impl Cuda {
             }
         }
         if let Some(event) = oldest.event {
-            // SAFETY: an event recorded on a stream of this device.
-            match unsafe { self.driver.event_query(event.0) } {
-                Ok(()) => return Ok(Answer::Oldest),
-                Err(refused) if refused.code == NOT_READY => return Ok(Answer::NotYet),
-                Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
-                Err(refused) => oldest.refuse(refused),
+            match self.ask_event(oldest, event)? {
+                Told::Complete if several && many => {
+                    return self.count_completed(stream).map(Answer::Oldest);
+                }
+                Told::Complete => return Ok(Answer::Oldest(1)),
+                Told::NotYet => return Ok(Answer::NotYet),
+                Told::Nothing => {}
             }
         }
         stream.doubtful |= self.discipline == Discipline::Leased;
@@ -149,12 +214,10 @@ impl Cuda {
         let Some(event) = loose.event else {
             return Ok(true);
         };
-        // SAFETY: an event recorded by `norn_stream_record`.
-        match unsafe { self.driver.event_query(event.0) } {
-            Ok(()) => return Ok(true),
-            Err(refused) if refused.code == NOT_READY => return Ok(false),
-            Err(refused) if refused.is_terminal() => return Err(Loss::Fault(refused)),
-            Err(refused) => loose.refuse(refused),
+        match self.ask_event(loose, event)? {
+            Told::Complete => return Ok(true),
+            Told::NotYet => return Ok(false),
+            Told::Nothing => {}
         }
         if loose.refusals < MOST_REFUSALS {
             return Ok(false);
@@ -171,32 +234,29 @@ impl Cuda {
         guard: &mut MutexGuard<'_, UnderWay>,
         completed: &mut Vec<InFlight>,
     ) -> bool {
-        for done in completed.iter() {
+        let mut left = core::mem::take(completed);
+        if left.is_empty() {
+            return false;
+        }
+        for done in &left {
             guard.flights.remove(&done.token.0);
         }
         // Whoever sees an operation complete sees complete what it followed: those come first, and if the host has
         // not found one of them yet, the operation waits for the next look.
-        let graph = runtime.graph();
-        let mut left = core::mem::take(completed);
-        let mut ended = false;
-        while !left.is_empty() {
-            let (free, kept): (Vec<InFlight>, Vec<InFlight>) = left
-                .into_iter()
-                .partition(|done| done.operation.is_free(graph));
-            left = kept;
-            if free.is_empty() {
-                break;
-            }
-            ended = true;
-            self.count.fetch_sub(free.len(), Ordering::SeqCst);
-            MutexGuard::unlocked(guard, || {
-                for done in free {
-                    end(runtime, &done);
+        // In the order in which they were on their streams, so that once is mostly enough.
+        let ended = MutexGuard::unlocked(guard, || {
+            let mut ended = 0;
+            loop {
+                let now = runtime.finish_operations(&mut left, ending);
+                ended += now;
+                if now == 0 || left.is_empty() {
+                    return ended;
                 }
-            });
-        }
+            }
+        });
+        self.count.fetch_sub(ended, Ordering::SeqCst);
         guard.early.append(&mut left);
-        ended
+        ended > 0
     }
 
     /// The device is given up: everything under way on it fails, and what waits for it. `first`: the operation in
@@ -219,7 +279,7 @@ impl Cuda {
         // Those on other devices that have followed these end when they are found complete.
         let (early, others) = core::mem::take(&mut guard.early)
             .into_iter()
-            .partition(|done: &InFlight| done.operation.device.number == number);
+            .partition(|done: &InFlight| done.operation.device == index);
         guard.early = others;
         let early: Vec<InFlight> = early;
         in_flight.extend(early);
@@ -315,8 +375,11 @@ impl Cuda {
     }
 }
 
-/// Ends an operation whose work has completed.
-fn end(runtime: &Runtime, done: &InFlight) {
+/// How an operation ends whose work has completed; none while the host has not found complete what it followed.
+fn ending<'a>(graph: &Graph, done: &'a InFlight) -> Option<(u32, Outcome<'a>)> {
+    if !have_ended(&done.notes, graph) {
+        return None;
+    }
     if let Some(failed) = &done.failed {
         let outcome = Outcome::Failed {
             status: failed.status,
@@ -324,14 +387,12 @@ fn end(runtime: &Runtime, done: &InFlight) {
             operation: failed.call,
             text: &failed.text,
         };
-        return runtime.finish_operation(done.node, &outcome);
+        return Some((done.node, outcome));
     }
-    let graph = runtime.graph();
-    let always = graph.nodes.get(done.node).has(flag::RUN_ALWAYS);
-    let outcome = match done.operation.cause_in_notes(graph) {
+    let outcome = match cause_in(&done.notes, graph) {
         0 => Outcome::Success,
-        _ if always => Outcome::Success,
+        _ if graph.nodes.get(done.node).has(flag::RUN_ALWAYS) => Outcome::Success,
         cause => Outcome::Propagated(cause),
     };
-    runtime.finish_operation(done.node, &outcome);
+    Some((done.node, outcome))
 }

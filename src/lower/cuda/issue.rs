@@ -1,28 +1,25 @@
 //! The first half of a pass: operations that have arrived are put on streams.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use parking_lot::MutexGuard;
 
-use super::copier::Job;
-use super::driver::{Done, Refused};
-use super::event::Event;
 use super::loss::Loss;
-use super::operation::{Arrived, Stage, Work};
-use super::queues::{DeviceQueues, Discipline, Failed, Flight, InFlight};
-use super::{Cuda, Enqueuing, UnderWay};
-use crate::abi::status::{NORN_E_DEVICE, NORN_E_TASK_FAILED};
+use super::operation::{Arrived, Stage, Work, cause_in, have_ended};
+use super::put::Put;
+use super::queues::{DeviceQueues, Discipline, Flight, InFlight};
+use super::{Cuda, UnderWay};
+use crate::abi::status::NORN_E_DEVICE;
 use crate::order::body::Begin;
 use crate::order::node::flag;
 use crate::order::operation::Outcome;
-use crate::run::enqueue::EnqueueBody;
 use crate::run::runtime::Runtime;
-use crate::sync::mutant;
 
-/// Operations put on streams before completions are looked at again.
+/// Operations put on streams before completions are looked at again, where somebody on the host waits for one.
 const AT_ONCE: usize = 16;
+/// As `AT_ONCE`, where nobody does: then a look finds several on each stream, and asks the driver once for all of them.
+const MOST_AT_ONCE: usize = 128;
 
 type Guard<'a> = MutexGuard<'a, UnderWay>;
 
@@ -32,7 +29,7 @@ impl Cuda {
     pub(super) fn issue_arrived(&self, runtime: &Runtime) -> bool {
         let bodies = runtime.runs_bodies_here();
         let mut arrived = Vec::new();
-        let mut issued = 0;
+        let (mut issued, mut limit) = (0, AT_ONCE);
         let mut guard = self.under_way.lock();
         // What an operation's issue satisfies arrives while this goes on, and needs no pass of its own.
         loop {
@@ -44,7 +41,7 @@ impl Cuda {
             }
             issued += self.end_doomed(runtime, &mut guard);
             for index in 0..guard.devices.len() {
-                while issued < AT_ONCE {
+                while issued < limit {
                     let Some((arrived, stream)) = self.next_with_stream(&mut guard.devices[index])
                     else {
                         break;
@@ -53,20 +50,39 @@ impl Cuda {
                     issued += 1;
                 }
             }
-            if issued >= AT_ONCE || issued == before || !self.inbox.has(bodies) {
+            if issued == before {
                 break;
             }
+            if issued >= limit {
+                if issued >= MOST_AT_ONCE || self.is_any_awaited(runtime, &guard) {
+                    break;
+                }
+                limit = issued + AT_ONCE;
+            }
         }
+        guard.issued += issued;
         if issued > 0 {
             guard.since = Instant::now();
         }
         issued > 0
     }
 
+    /// Whether anybody on the host waits for an operation that is on a stream. A writer on the host behind readers on a
+    /// device is not seen; it waits for the next look.
+    fn is_any_awaited(&self, runtime: &Runtime, guard: &Guard<'_>) -> bool {
+        let graph = runtime.graph();
+        guard.devices.iter().any(|queues| {
+            let busy = queues.busy.iter();
+            busy.flat_map(|stream| &queues.streams[*stream].in_flight)
+                .chain(&queues.loose)
+                .any(|in_flight| graph.is_awaited(in_flight.node))
+        })
+    }
+
     /// An operation has arrived: it is put behind a producer on its stream where that is possible; else it waits for a
     /// stream, or to end without one. Returns whether it was put on a stream.
     fn receive(&self, runtime: &Runtime, guard: &mut Guard<'_>, arrived: Arrived) -> bool {
-        let index = arrived.operation.device.number as usize;
+        let index = arrived.operation.device;
         let node = runtime.graph().nodes.get(arrived.node);
         let is_lost = guard.devices[index].device.loss().is_some();
         if is_lost || self.cause_of(runtime, &arrived) != 0 {
@@ -74,7 +90,7 @@ impl Cuda {
             return false;
         }
         if arrived.operation.stream == 0 {
-            let behind = arrived.operation.notes().iter().find_map(|note| {
+            let behind = arrived.notes.iter().find_map(|note| {
                 let flight = guard.flights.get(&note.producer.0)?;
                 let here = flight.device == index;
                 here.then(|| guard.devices[index].is_behind(flight))?
@@ -95,7 +111,7 @@ impl Cuda {
             return 0;
         }
         match graph.doom_of(arrived.node) {
-            0 => arrived.operation.cause_in_notes(graph),
+            0 => cause_in(&arrived.notes, graph),
             cause => cause,
         }
     }
@@ -109,22 +125,24 @@ impl Cuda {
         let graph = runtime.graph();
         let (free, kept) = core::mem::take(&mut guard.doomed)
             .into_iter()
-            .partition(|arrived: &Arrived| arrived.operation.is_free(graph));
+            .partition(|arrived: &Arrived| have_ended(&arrived.notes, graph));
         guard.doomed = kept;
         let free: Vec<Arrived> = free;
         let ended = free.len();
+        let mut losses = Vec::with_capacity(ended);
         for arrived in &free {
-            let index = arrived.operation.device.number as usize;
+            let index = arrived.operation.device;
             self.discard_recorded(guard, index, arrived);
+            losses.push(guard.devices[index].device.loss());
         }
         self.count.fetch_sub(ended, Ordering::SeqCst);
         MutexGuard::unlocked(guard, || {
-            for arrived in free {
+            for (arrived, loss) in free.into_iter().zip(losses) {
                 if runtime.begin_operation(arrived.node) != Begin::Run {
                     continue;
                 }
                 let cause = self.cause_of(runtime, &arrived);
-                match arrived.operation.device.loss() {
+                match loss {
                     Some(loss) if cause == 0 => self.fail_by_loss(runtime, arrived.node, loss),
                     _ => runtime.finish_operation(arrived.node, &Outcome::Propagated(cause)),
                 }
@@ -178,7 +196,7 @@ impl Cuda {
             self.count.fetch_sub(1, Ordering::SeqCst);
             return;
         }
-        let device = arrived.operation.device.clone();
+        let device = guard.devices[index].device.clone();
         if let Some(loss) = device.loss() {
             guard.devices[index].give_back_if_empty(stream);
             self.discard_recorded(guard, index, &arrived);
@@ -204,6 +222,7 @@ impl Cuda {
             node,
             token,
             operation: arrived.operation,
+            notes: arrived.notes,
             event: None,
             job: None,
             position: 0,
@@ -213,12 +232,12 @@ impl Cuda {
         match put {
             Put::Behind { event, failed } => {
                 in_flight.event = event;
-                in_flight.failed = failed;
+                in_flight.failed = failed.map(Box::new);
             }
             Put::Given(job) => in_flight.job = Some(job),
             Put::Nothing { failed } => {
                 guard.devices[index].give_back_if_empty(stream);
-                in_flight.failed = failed;
+                in_flight.failed = failed.map(Box::new);
                 // Ends as soon as all it has noted has ended.
                 guard.early.push(in_flight);
                 return;
@@ -246,7 +265,7 @@ impl Cuda {
     /// The event of work of the application's, if it is such, when nobody is going to ask it.
     pub(super) fn discard_recorded(&self, guard: &mut Guard<'_>, index: usize, arrived: &Arrived) {
         if let Work::Recorded(event) = arrived.operation.work
-            && let Ok(_entered) = arrived.operation.device.enter()
+            && let Ok(_entered) = guard.devices[index].device.enter()
         {
             guard.devices[index].events.discard(self.driver, event);
         }
@@ -299,176 +318,6 @@ impl Cuda {
         }
     }
 
-    /// Queues the work of an operation and records its event. Refused: by a fault of the device.
-    fn put_on_stream(
-        &self,
-        runtime: &Runtime,
-        guard: &mut Guard<'_>,
-        index: usize,
-        stream: usize,
-        arrived: &Arrived,
-    ) -> Result<Put, Refused> {
-        let operation = &arrived.operation;
-        let raw = guard.devices[index].streams[stream].raw();
-        let driver = self.driver;
-        if let Work::Recorded(event) = operation.work {
-            return Ok(Put::Behind {
-                event: Some(event),
-                failed: None,
-            });
-        }
-        let ready = operation.device.enter().and_then(|entered| {
-            self.wait_on_stream(guard, index, stream, arrived)?;
-            Ok(entered)
-        });
-        let entered = match ready {
-            Ok(entered) => entered,
-            Err(refused) => {
-                return Ok(Put::Nothing {
-                    failed: failure_of(Err(refused))?,
-                });
-            }
-        };
-        if mutant!("event_before_work")
-            && let Work::Launch(launch) = &operation.work
-        {
-            let event = guard.devices[index].events.take(driver)?;
-            // SAFETY: as below.
-            unsafe {
-                driver.event_record(event.0, raw)?;
-                launch.queue(driver, raw)?;
-            }
-            return Ok(Put::Behind {
-                event: Some(event),
-                failed: None,
-            });
-        }
-        if let Work::Copy(plan) = &operation.work
-            && self.discipline == Discipline::Leased
-            && operation.stream == 0
-        {
-            let queues = &mut guard.devices[index];
-            let device = &operation.device;
-            let given = queues
-                .copiers
-                .give(self.runtime, device, &self.bell, plan, raw);
-            if let Some(job) = given {
-                return Ok(Put::Given(job));
-            }
-        }
-        // SAFETY: the operation's data are pinned until it completes, which the event tells; the context is current.
-        let queued = unsafe {
-            match &operation.work {
-                Work::Wait => return Ok(Put::Waits),
-                Work::Copy(plan) | Work::Staged { plan, .. } => plan.queue(driver, raw),
-                Work::Fill(plan) => plan.queue(driver, raw),
-                Work::Launch(launch) => launch.queue(driver, raw),
-                Work::Enqueue(_) | Work::Recorded(_) => Ok(()),
-            }
-        };
-        // A part of it may be queued.
-        let mut failed = failure_of(queued)?;
-        if let Work::Enqueue(body) = operation.work {
-            failed = self.run_body(runtime, guard, index, stream, arrived.node, body);
-            // Without its context no event can be recorded; the stream tells when the work has ended.
-            if let Some(shut_out) = failure_of(entered.again())? {
-                return Ok(Put::Behind {
-                    event: None,
-                    failed: failed.or(Some(shut_out)),
-                });
-            }
-        }
-        if self.discipline == Discipline::Legacy {
-            return Ok(Put::Behind {
-                event: None,
-                failed,
-            });
-        }
-        let events = &mut guard.devices[index].events;
-        let recorded = events.take(driver).and_then(|event| {
-            // SAFETY: an event and a stream of this device, whose context is current.
-            match unsafe { driver.event_record(event.0, raw) } {
-                Ok(()) => Ok(event),
-                Err(refused) => {
-                    events.discard(driver, event);
-                    Err(refused)
-                }
-            }
-        });
-        Ok(match recorded {
-            Ok(event) => Put::Behind {
-                event: Some(event),
-                failed,
-            },
-            Err(refused) => Put::Behind {
-                event: None,
-                failed: failed.or(failure_of(Err(refused))?),
-            },
-        })
-    }
-
-    /// Runs an enqueue body. Gives its failure.
-    fn run_body(
-        &self,
-        runtime: &Runtime,
-        guard: &mut Guard<'_>,
-        index: usize,
-        stream: usize,
-        node: u32,
-        body: EnqueueBody,
-    ) -> Option<Failed> {
-        let queues = &mut guard.devices[index];
-        let raw = queues.streams[stream].raw();
-        *self.enqueuing.lock() = Some(Enqueuing {
-            stream: raw as usize,
-            handles: core::mem::take(&mut queues.handles),
-            leases: core::mem::take(&mut queues.streams[stream].leases),
-        });
-        let failure = MutexGuard::unlocked(guard, || runtime.run_enqueue(node, body, raw.cast()));
-        if let Some(body) = self.enqueuing.lock().take() {
-            guard.devices[index].handles = body.handles;
-            guard.devices[index].streams[stream].leases = body.leases;
-        }
-        failure.map(|(code, text)| Failed {
-            status: NORN_E_TASK_FAILED,
-            code,
-            call: "enqueue",
-            text,
-        })
-    }
-
-    /// Makes the stream wait for what the operation has noted and what is still under way. The device's context is current.
-    fn wait_on_stream(
-        &self,
-        guard: &mut Guard<'_>,
-        index: usize,
-        stream: usize,
-        arrived: &Arrived,
-    ) -> Result<(), Refused> {
-        let under_way = &mut **guard;
-        for note in arrived.operation.notes() {
-            let Some(flight) = under_way.flights.get(&note.producer.0) else {
-                continue;
-            };
-            if flight.device == index && flight.stream == Some(stream) {
-                continue;
-            }
-            let entry = &mut under_way.devices[index].streams[stream];
-            if !entry.must_wait_for(flight) || mutant!("wait_left_out") {
-                continue;
-            }
-            let device = &arrived.operation.device;
-            device.waits.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: an event that is recorded, and a stream of this device or of the application's.
-            unsafe {
-                self.driver
-                    .stream_wait_event(entry.raw(), flight.event.0, 0)?;
-            }
-            entry.has_waited_for(flight);
-        }
-        Ok(())
-    }
-
     /// Fails an operation that was begun, because its device was given up.
     pub(super) fn fail_by_loss(&self, runtime: &Runtime, node: u32, loss: Loss) {
         let text = loss.text();
@@ -479,30 +328,5 @@ impl Cuda {
             text: &text,
         };
         runtime.finish_operation(node, &outcome);
-    }
-}
-
-/// What has become of an operation that was begun.
-enum Put {
-    /// Its work is on the stream, or a part of it, and this event behind that. Without an event the stream tells when
-    /// the work has ended.
-    Behind {
-        event: Option<Event>,
-        failed: Option<Failed>,
-    },
-    /// A copier carries it out on the stream.
-    Given(Arc<Job>),
-    /// It has failed before anything was queued.
-    Nothing { failed: Option<Failed> },
-    /// The stream waits for what it has noted, which is all that was wanted.
-    Waits,
-}
-
-/// How a call has failed an operation, if it has; refused: by a fault of the device, which fails everything.
-fn failure_of(done: Done) -> Result<Option<Failed>, Refused> {
-    match done {
-        Ok(()) => Ok(None),
-        Err(refused) if refused.is_terminal() => Err(refused),
-        Err(refused) => Ok(Some(Failed::of_call(refused))),
     }
 }

@@ -1,9 +1,13 @@
 //! Modules, kernels, and launches of them.
 
 use core::ffi::{CStr, c_void};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use cudarc::driver::sys::{CUfunction, CUmodule, CUstream};
+
+use parking_lot::Mutex;
+use smallvec::SmallVec;
 
 use super::device::Device;
 use super::driver::{Done, Driver, NOT_FOUND, Refused};
@@ -41,7 +45,7 @@ unsafe impl Sync for Module {}
 pub(crate) struct Kernel {
     pub(crate) device: Arc<Device>,
     function: Function,
-    pub(crate) name: Arc<str>,
+    pub(crate) name: &'static str,
 }
 
 #[derive(Clone, Copy)]
@@ -51,6 +55,18 @@ struct Function(CUfunction);
 unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
+
+/// The name of a kernel, kept for the life of the process: programs have few, and every launch names one.
+fn kept(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock();
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let new: &'static str = Box::leak(name.into());
+    names.insert(new);
+    new
+}
 
 /// What an image is.
 fn is_source(image: &[u8]) -> bool {
@@ -141,7 +157,7 @@ impl Module {
         Ok(Kernel {
             device: self.device.clone(),
             function: Function(function),
-            name: name.to_string_lossy().into(),
+            name: kept(&name.to_string_lossy()),
         })
     }
 
@@ -157,10 +173,13 @@ impl Module {
     }
 }
 
+/// The accesses of a launch: those of the caller and of its arguments.
+pub(crate) type Accesses = SmallVec<[norn_access; 8]>;
+
 /// A launch with its arguments.
 pub(crate) struct Launch {
     function: Function,
-    pub(crate) name: Arc<str>,
+    pub(crate) name: &'static str,
     grid: [u32; 3],
     block: [u32; 3],
     shared_bytes: u32,
@@ -179,7 +198,7 @@ impl Launch {
         kernel: &Kernel,
         desc: &norn_launch_desc,
         arguments: &[norn_argument],
-        accesses: &mut Vec<norn_access>,
+        accesses: &mut Accesses,
     ) -> Result<Self> {
         if desc.flags != 0 {
             return Err(Error::new(
@@ -189,7 +208,7 @@ impl Launch {
         }
         let mut launch = Self {
             function: kernel.function,
-            name: kernel.name.clone(),
+            name: kernel.name,
             grid: desc.grid.map(|blocks| blocks.max(1)),
             block: desc.block.map(|threads| threads.max(1)),
             shared_bytes: desc.shared_bytes,
@@ -265,7 +284,7 @@ impl Launch {
     /// # Safety
     /// What the arguments point to stays valid until the stream has come that far; the stream's context is current.
     pub(crate) unsafe fn queue(&self, driver: &Driver, stream: CUstream) -> Done {
-        let mut pointers: smallvec::SmallVec<[*mut c_void; 16]> = self
+        let mut pointers: SmallVec<[*mut c_void; 16]> = self
             .starts
             .iter()
             .map(|start| {

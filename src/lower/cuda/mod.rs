@@ -19,8 +19,9 @@
 //! - A producer on a device satisfies a consumer on one as soon as it is issued (`order::issue`). The consumer's stream
 //!   waits for the producer's event, unless that is on the same stream, or older than the newest event of its stream that
 //!   this one has waited for. A consumer whose producer is the newest work on its stream is put behind it there.
-//! - The host learns of completions by looking, at the oldest event of each stream only; when nothing has come for a while
-//!   it asks for a host function on each busy stream and rests until one has rung (`bell`).
+//! - The host learns of completions by looking, at the oldest event of each stream, and at its newest first where many
+//!   operations were issued since the last look; when nothing has come for a while it asks for a host function on each busy
+//!   stream and rests until one has rung (`bell`).
 //! - A fault of the device ends it: everything on it and everything that comes later fails with the record of that fault.
 //!   Any other refusal of a query ends the operation, but not before its work has ended (`loss`).
 //!
@@ -28,9 +29,9 @@
 //! |---|---|
 //! | `driver`, `nvrtc` | the libraries, found at run time |
 //! | `device`, `context` | an open device; its context on the calling thread |
-//! | `memory`, `staging` | device and pinned memory, and the ceilings on them; pinned memory on the way to others |
+//! | `memory`, `described`, `staging` | device and pinned memory, and the ceilings on them; what descriptions ask for; pinned memory on the way to others |
 //! | `operation`, `queues`, `event` | operations, the streams they are put on, the events behind them |
-//! | `issue`, `completion`, `bell` | the two halves of a pass, and how norn is woken when it has stopped looking |
+//! | `issue`, `put`, `completion`, `bell` | the two halves of a pass, and how norn is woken when it has stopped looking |
 //! | `loss` | when a device is given up |
 //! | `copy`, `kernel`, `provider` | what is queued; handles of cuBLAS and cuSOLVER |
 //! | `copier` | the threads that copies of pageable memory wait in |
@@ -43,6 +44,7 @@ mod completion;
 mod context;
 mod copier;
 mod copy;
+mod described;
 pub(crate) mod device;
 mod driver;
 mod event;
@@ -53,6 +55,7 @@ mod memory;
 mod nvrtc;
 mod operation;
 mod provider;
+mod put;
 mod queues;
 mod staging;
 
@@ -64,6 +67,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 
 use self::bell::Bell;
+use self::described::is_for_devices;
 use self::device::Device;
 use self::driver::{Driver, PER_THREAD_STREAM};
 use self::kernel::{Kernel, Module};
@@ -78,7 +82,7 @@ use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::order::failure::SpreadMap;
-use crate::order::memory::{HostMemory, Memory};
+use crate::order::memory::Memory;
 use crate::order::operation::Operation;
 use crate::run::config::Mode;
 use crate::run::lowering::{Lowering, StagedCopy};
@@ -106,7 +110,7 @@ pub(crate) struct Cuda {
     staging_pool: Arc<StagingPool>,
     modules: RwLock<Vec<Module>>,
     kernels: RwLock<Vec<Kernel>>,
-    inbox: Arc<Inbox>,
+    inbox: &'static Inbox,
     bell: Arc<Bell>,
     under_way: Mutex<UnderWay>,
     /// Operations on devices. Written by the thread that makes passes.
@@ -136,6 +140,8 @@ struct UnderWay {
     early: Vec<InFlight>,
     /// When something last went on.
     since: Instant,
+    /// Operations put on streams since completions were last looked at.
+    issued: usize,
 }
 
 impl Cuda {
@@ -169,7 +175,7 @@ impl Cuda {
             staging_pool: Arc::default(),
             modules: RwLock::default(),
             kernels: RwLock::default(),
-            inbox: Arc::default(),
+            inbox: Inbox::get(),
             bell: Bell::new(runtime),
             under_way: Mutex::new(UnderWay {
                 devices: Vec::new(),
@@ -177,6 +183,7 @@ impl Cuda {
                 doomed: Vec::new(),
                 early: Vec::new(),
                 since: Instant::now(),
+                issued: 0,
             }),
             count: AtomicUsize::new(0),
             asleep: AtomicBool::new(false),
@@ -325,13 +332,13 @@ impl Cuda {
     /// An operation of a device. `joins`: producers that are issued are enough for it, where the mode has streams to wait.
     fn operation(
         &self,
-        device: &Arc<Device>,
+        device: i32,
         work: Work,
         stream: usize,
         joins: bool,
     ) -> Arc<DeviceOperation> {
         let joins = joins && self.discipline == Discipline::Leased;
-        DeviceOperation::new(&self.inbox, device, work, stream, joins)
+        DeviceOperation::new(self.inbox, device as usize, work, stream, joins)
     }
 
     /// Operations that are on devices or wait for a stream.
@@ -349,12 +356,6 @@ fn check_stream(stream: usize) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// What a datum's description asks for, if it is for a lowering of devices.
-fn is_for_devices(desc: &norn_data_desc) -> bool {
-    desc.place.kind == NORN_PLACE_DEVICE
-        || matches!(desc.kind, NORN_MEMORY_PINNED | NORN_MEMORY_DEVICE)
 }
 
 impl Lowering for Cuda {
@@ -434,8 +435,12 @@ impl Lowering for Cuda {
         let operation = check_stream(task.stream as usize)
             .and_then(|()| self.device_for(task, || self.only_device("task.place")))
             .map(|device| {
-                self.operation(&device, Work::Enqueue(body), task.stream as usize, true)
-                    as Arc<dyn Operation>
+                self.operation(
+                    device.number,
+                    Work::Enqueue(body),
+                    task.stream as usize,
+                    true,
+                ) as Arc<dyn Operation>
             });
         Some(operation)
     }
@@ -474,73 +479,6 @@ impl Lowering for Cuda {
         for device in self.devices.write().drain(..) {
             device.close();
         }
+        self.inbox.give_back();
     }
-}
-
-impl Cuda {
-    fn allocate_as_described(&self, desc: &norn_data_desc) -> Result<Box<dyn Memory>> {
-        let on_device = desc.place.kind == NORN_PLACE_DEVICE;
-        match (desc.kind, on_device) {
-            (NORN_MEMORY_DEVICE, true) => {
-                let device = self.device(desc.place, "desc.place")?;
-                device.allocate(desc.bytes.max(1), false)
-            }
-            (NORN_MEMORY_MPI, true) => {
-                let device = self.device(desc.place, "desc.place")?;
-                device.allocate(desc.bytes.max(1), true)
-            }
-            (NORN_MEMORY_MPI, false) => Ok(Box::new(HostMemory::new(desc.bytes.max(1))?)),
-            (NORN_MEMORY_PINNED, false) => {
-                let devices = self.devices.read();
-                let device = devices
-                    .first()
-                    .ok_or_else(|| Error::new(NORN_E_UNSUPPORTED, "no device is open"))?;
-                device.allocate_pinned(desc.bytes.max(1), &self.pinned)
-            }
-            (kind, _) => Err(mismatch(kind, on_device)),
-        }
-    }
-
-    /// Checks that the first and the last byte of host memory are such as devices reach by themselves.
-    fn check_pinned(&self, address: u64, bytes: u64) -> Result<()> {
-        let device = self.devices.read().first().cloned();
-        let Some(device) = device.filter(|_| bytes != 0) else {
-            return Ok(());
-        };
-        let last = address.saturating_add(bytes - 1);
-        if device.knows(address)? && device.knows(last)? {
-            return Ok(());
-        }
-        Err(Error::new(
-            NORN_E_INVALID,
-            format!(
-                "desc.ptr {address:#x} is not pinned, all {bytes} bytes of it: pin it first (cudaHostRegister), let norn_data_alloc make it, or register it as NORN_MEMORY_HOST"
-            ),
-        ))
-    }
-
-    /// Checks that the caller's memory is what its description says.
-    fn check_foreign(&self, desc: &norn_data_desc) -> Result<()> {
-        let on_device = desc.place.kind == NORN_PLACE_DEVICE;
-        match (desc.kind, on_device) {
-            (NORN_MEMORY_DEVICE | NORN_MEMORY_MPI, true) => {
-                let device = self.device(desc.place, "desc.place")?;
-                if desc.bytes == 0 {
-                    return Ok(());
-                }
-                device.check_owns(desc.ptr as u64)
-            }
-            (NORN_MEMORY_PINNED, false) => self.check_pinned(desc.ptr as u64, desc.bytes),
-            (NORN_MEMORY_MPI, false) => Ok(()),
-            (kind, _) => Err(mismatch(kind, on_device)),
-        }
-    }
-}
-
-fn mismatch(kind: i32, on_device: bool) -> Error {
-    let place = if on_device { "a device" } else { "the host" };
-    Error::new(
-        NORN_E_INVALID,
-        format!("desc.kind {kind} is no memory of {place}, which desc.place says"),
-    )
 }

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::copy::{CopyPlan, FillPlan};
-use super::device::Device;
 use super::event::Event;
 use super::kernel::Launch;
 use crate::order::graph::Graph;
@@ -63,8 +62,10 @@ pub(crate) enum Stage {
 
 /// An operation of one device.
 pub(crate) struct DeviceOperation {
-    pub(crate) inbox: Arc<Inbox>,
-    pub(crate) device: Arc<Device>,
+    inbox: &'static Inbox,
+    /// Number of its device. It holds no count of anything that the submitter and the thread that makes passes share: each
+    /// would take that line from the other for every operation.
+    pub(crate) device: usize,
     pub(crate) work: Work,
     /// Stream of the application's that it is pinned to, 0: a leased one.
     pub(crate) stream: usize,
@@ -82,55 +83,48 @@ pub(crate) struct Note {
     pub(crate) propagates: bool,
 }
 
+/// The producers that an operation has noted.
+pub(crate) type NoteList = SmallVec<[Note; 4]>;
+
+/// Whether all producers of a list have ended.
+pub(crate) fn have_ended(notes: &[Note], graph: &Graph) -> bool {
+    notes.iter().all(|note| graph.is_complete(note.producer))
+}
+
+/// The failure of a noted producer that fails the operation too, 0 if there is none so far.
+pub(crate) fn cause_in(notes: &[Note], graph: &Graph) -> u32 {
+    let propagating = notes.iter().filter(|note| note.propagates);
+    propagating
+        .map(|note| graph.cause_of_complete(note.producer))
+        .find(|cause| *cause != 0)
+        .unwrap_or(0)
+}
+
 /// See `order::issue`.
 #[derive(Default)]
 struct Notes {
-    list: SmallVec<[Note; 4]>,
+    list: NoteList,
     /// It takes no more: it is being cancelled.
     closed: bool,
 }
 
 impl DeviceOperation {
     pub(crate) fn new(
-        inbox: &Arc<Inbox>,
-        device: &Arc<Device>,
+        inbox: &'static Inbox,
+        device: usize,
         work: Work,
         stream: usize,
         joins: bool,
     ) -> Arc<Self> {
         Arc::new(Self {
-            inbox: inbox.clone(),
-            device: device.clone(),
+            inbox,
+            device,
             work,
             stream,
             joins,
             notes: Mutex::default(),
             stage: AtomicU8::new(Stage::Submitted as u8),
         })
-    }
-
-    /// The producers it has noted. Complete once it has arrived.
-    pub(crate) fn notes(&self) -> SmallVec<[Note; 4]> {
-        self.notes.lock().list.clone()
-    }
-
-    /// Whether all it has noted have ended.
-    pub(crate) fn is_free(&self, graph: &Graph) -> bool {
-        let notes = self.notes.lock();
-        notes
-            .list
-            .iter()
-            .all(|note| graph.is_complete(note.producer))
-    }
-
-    /// The failure of a noted producer that fails it too, 0 if there is none so far.
-    pub(crate) fn cause_in_notes(&self, graph: &Graph) -> u32 {
-        let notes = self.notes.lock();
-        let propagating = notes.list.iter().filter(|note| note.propagates);
-        propagating
-            .map(|note| graph.cause_of_complete(note.producer))
-            .find(|cause| *cause != 0)
-            .unwrap_or(0)
     }
 
     pub(crate) fn set_stage(&self, stage: Stage) {
@@ -145,10 +139,12 @@ impl DeviceOperation {
 impl Operation for DeviceOperation {
     fn arrive(self: Arc<Self>, node: u32) {
         self.set_stage(Stage::Arrived);
-        let inbox = self.inbox.clone();
+        let inbox = self.inbox;
+        let notes = self.notes.lock().list.clone();
         inbox.push(Arrived {
             node,
             operation: self,
+            notes,
         });
     }
 
@@ -183,7 +179,7 @@ impl Operation for DeviceOperation {
     }
 
     fn device(&self) -> i32 {
-        self.device.number
+        self.device as i32
     }
 
     fn describe(&self) -> String {
@@ -192,11 +188,7 @@ impl Operation for DeviceOperation {
             1 => "waits for a stream",
             _ => "issued, not complete",
         };
-        format!(
-            "{} on device {}: {stage}",
-            self.work.name(),
-            self.device.number
-        )
+        format!("{} on device {}: {stage}", self.work.name(), self.device)
     }
 }
 
@@ -204,6 +196,8 @@ impl Operation for DeviceOperation {
 pub(crate) struct Arrived {
     pub(crate) node: u32,
     pub(crate) operation: Arc<DeviceOperation>,
+    /// What it has noted, which is complete now.
+    pub(crate) notes: NoteList,
 }
 
 /// Operations that have arrived and that no pass has seen. Any thread puts them in, in the middle of a change of the graph.
@@ -217,7 +211,21 @@ pub(crate) struct Inbox {
     body_count: AtomicUsize,
 }
 
+/// Inboxes of lowerings that have closed, for the next ones: operations name theirs without counting.
+static SPARE: Mutex<Vec<&'static Inbox>> = Mutex::new(Vec::new());
+
 impl Inbox {
+    /// An empty one.
+    pub(crate) fn get() -> &'static Self {
+        let spare = SPARE.lock().pop();
+        spare.unwrap_or_else(|| Box::leak(Box::default()))
+    }
+
+    /// Gives it back when every operation has ended.
+    pub(crate) fn give_back(&'static self) {
+        SPARE.lock().push(self);
+    }
+
     fn push(&self, arrived: Arrived) {
         let (queue, count) = if arrived.operation.is_body() {
             (&self.bodies, &self.body_count)

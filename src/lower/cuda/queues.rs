@@ -15,7 +15,7 @@ use super::copier::{Copiers, Job};
 use super::device::Device;
 use super::driver::{LEGACY_STREAM, Refused};
 use super::event::{Event, EventPool};
-use super::operation::{Arrived, DeviceOperation};
+use super::operation::{Arrived, DeviceOperation, NoteList};
 use super::provider::{Handles, Lease};
 use crate::abi::status::NORN_E_DEVICE;
 use crate::order::failure::SpreadMap;
@@ -48,8 +48,10 @@ pub(crate) struct InFlight {
     pub(crate) job: Option<Arc<Job>>,
     /// Its position on the stream.
     pub(crate) position: u64,
+    /// What it has noted.
+    pub(crate) notes: NoteList,
     /// It has failed already, but what it queued may still use its memory.
-    pub(crate) failed: Option<Failed>,
+    pub(crate) failed: Option<Box<Failed>>,
     /// Questions about it that the driver has refused to answer (`loss`).
     pub(crate) refusals: u32,
 }
@@ -58,7 +60,8 @@ impl InFlight {
     /// The driver has refused to tell whether it is complete. The first refusal is its failure.
     pub(crate) fn refuse(&mut self, refused: Refused) {
         self.refusals += 1;
-        self.failed.get_or_insert_with(|| Failed::of_call(refused));
+        self.failed
+            .get_or_insert_with(|| Box::new(Failed::of_call(refused)));
     }
 }
 

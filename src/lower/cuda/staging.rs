@@ -154,7 +154,7 @@ impl Cuda {
         };
         let work = Work::Staged { plan, memory };
         Ok(StagedCopy {
-            operation: self.operation(&device, work, 0, true),
+            operation: self.operation(device.number, work, 0, true),
             access,
         })
     }

@@ -124,26 +124,33 @@ impl World {
         envelope: &Envelope,
         manner: &Manner<'_>,
     ) -> Result<norn_token> {
+        // The copy first: what the caller may have described wrongly is in it, and it takes nothing when it is refused. It
+        // waits for a token that the message is bound to afterwards.
+        let message = runtime.declare(manner.how.name)?;
+        let mut after = manner.after.to_vec();
+        after.push(message);
+        let accesses = accesses_and(manner, copy.access);
+        let copied = runtime
+            .submit_operation(&manner.how, &accesses, &after, copy.operation)
+            .inspect_err(|_| {
+                let _ = runtime.cancel(message);
+            })?;
         // The message needs nothing of what the copy waits for: it is received as early as it comes.
         let first = Manner {
             how: norn_task {
-                r#as: norn_token::default(),
+                r#as: message,
                 flags: manner.how.flags & !NORN_HELD,
                 ..manner.how
             },
             accesses: &[],
             after: &[],
         };
-        let received = self.declare_on_host(runtime, on_host, envelope, &first, Some(staging))?;
-        let mut after = manner.after.to_vec();
-        after.push(received);
-        let accesses = accesses_and(manner, copy.access);
-        runtime
-            .submit_operation(&manner.how, &accesses, &after, copy.operation)
+        self.declare_on_host(runtime, on_host, envelope, &first, Some(staging))
             .inspect_err(|_| {
-                // The other side's message is still received, and goes nowhere.
-                let _ = runtime.cancel(received);
-            })
+                // Nothing will be received: the copy fails, and the datum with it.
+                let _ = runtime.cancel(message);
+            })?;
+        Ok(copied)
     }
 }
 

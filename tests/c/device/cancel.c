@@ -21,7 +21,7 @@ int main(void) {
     norn_data host = device_pinned(&d, COUNT * 8, &memory), x = device_alloc(&d, COUNT * 8);
     for (int round = 0; round < 30; round++) {
         for (uint64_t i = 0; i < COUNT; i++) memory[i] = i;
-        device_copy(&d, host, x, COUNT);
+        norn_token up = device_copy(&d, host, x, COUNT);
         device_spin(&d, spin, MILLISECOND, x, NORN_READ_WRITE);
         device_mix(&d, mix, x, COUNT, 1);
         norn_token maybe = device_mix(&d, mix, x, COUNT, 2);
@@ -33,6 +33,7 @@ int main(void) {
             CHECK_STATUS(norn_await(d.rt, maybe, FOREVER), NORN_E_CANCELLED);
             /* A failed datum is well again when it is overwritten, which must come after the first kernel. */
         }
+        CHECK_OK(norn_await(d.rt, up, FOREVER)); /* it reads what is cleared now */
         for (uint64_t i = 0; i < COUNT; i++) memory[i] = 0;
         uint64_t nine = 9;
         norn_slice whole = norn_slice_of(x, NORN_U64, COUNT);

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -224,7 +225,8 @@ Ref<Operation> enqueue(Call &call, const Ref<Stream> &stream, const std::vector<
     stream->clock = operation->after;
     stream->gates = operation->gates;
     stream->tail = operation;
-    if (!shows) stream->last_work = operation->number;
+    const bool is_work = !uses.empty() || strcmp(call.name, "cuLaunchKernel") == 0; // records and waits are none
+    if (!shows && is_work) stream->last_work = operation->number;
     ++pending;
     for (const Ref<Operation> &other : before) other->next.push_back(operation);
     if (operation->waiting == 0) {

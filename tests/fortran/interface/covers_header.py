@@ -18,15 +18,6 @@ wrong = []
 RENAMED = {f"NORN_{mode}": f"NORN_ACCESS_{mode}" for mode in ("READ", "WRITE", "READ_WRITE", "COMMUTE", "REDUCE")}
 RENAMED |= {f"NORN_{flag}": f"NORN_CLOSE_{flag}" for flag in ("DRAIN", "CANCEL")}
 
-# Devices have no Fortran forms yet; docs/fortran.md says so. Written out, so that nothing else is forgotten here.
-NOT_YET = {"norn_copy", "norn_fill", "norn_device_get", "norn_device_open", "norn_kernel_get", "norn_launch",
-           "norn_module_load", "norn_stream_record", "norn_stream_wait", "norn_pointer", "norn_value",
-           "NORN_DEVICE_CURRENT", "NORN_DEVICE_LOCAL_RANK", "NORN_DEVICE_ORDINAL", "NORN_DEVICE_UUID",
-           "NORN_ARGUMENT_VALUE", "NORN_ARGUMENT_DATA", "NORN_PROVIDER_CUBLAS", "NORN_PROVIDER_CUSOLVER"}
-for name in NOT_YET:
-    if not re.search(rf"\b{name}\b", header) or re.search(rf"\b{name}\b", norn_c, re.I):
-        wrong.append(f"{name} is not in norn.h, or has become a part of norn_c")
-
 code = re.sub(r"//[^\n]*|/\*.*?\*/", "", header, flags=re.S)
 prototypes = {}
 for name, arguments in re.findall(r"^(?:norn_status|int32_t|const char \*)\s*(norn_\w+)\(([^)]*)\);", code, re.M):
@@ -36,21 +27,19 @@ for name, arguments, label in re.findall(r"function (norn_\w+)\(([^)]*)\) bind\(
     functions[label] = len([one for one in arguments.split(",") if one.strip()])
     if name != label:
         wrong.append(f"norn_c: {name} is bound to {label}")
-for name in sorted((prototypes.keys() | functions.keys()) - NOT_YET):
+for name in sorted(prototypes.keys() | functions.keys()):
     if prototypes.get(name) != functions.get(name):
         wrong.append(f"{name}: norn.h has {prototypes.get(name)} arguments, norn_c {functions.get(name)}")
 if len(prototypes) < 40:
     wrong.append("norn.h: found hardly any function")
 if len(sys.argv) > 3:
     exported = {line.split()[0] for line in Path(sys.argv[3]).read_text(encoding="utf-8").splitlines() if line}
-    if exported - NOT_YET != set(functions):
-        wrong.append(f"{sys.argv[3]} and norn_c differ: {sorted((exported - NOT_YET) ^ set(functions))}")
+    if exported != set(functions):
+        wrong.append(f"{sys.argv[3]} and norn_c differ: {sorted(exported ^ set(functions))}")
 
 constants = dict(re.findall(r"^#define (NORN_[A-Z0-9_]+) \(?(-?\d+(?: << \d+)?)\)?$", header, re.M))
 values = dict(re.findall(r"parameter :: (NORN_\w+) = (-?\d+)(?:_c_int64_t)?$", norn_c, re.M))
 for name, value in constants.items():
-    if name in NOT_YET:
-        continue
     shift = re.fullmatch(r"(\d+) << (\d+)", value)
     number = int(shift.group(1)) << int(shift.group(2)) if shift else int(value)
     ours = values.pop(RENAMED.get(name, name), None)
@@ -74,7 +63,7 @@ forms |= {"norn_open_version"} if "norn_open" in forms else set()
 inlines = set(re.findall(r"^static inline \w+ \*?(norn_\w+)\(", header, re.M))
 # norn_place(kind, index) is the structure constructor; norn_access is one too.
 inlines -= {"norn_place_of", "norn_access_of"} | {name for name in inlines if name.endswith("_init_")}
-for name in sorted((set(prototypes) | inlines) - forms - NOT_YET):
+for name in sorted((set(prototypes) | inlines) - forms):
     wrong.append(f"{name} has no Fortran form")
 
 for line in wrong:

@@ -38,6 +38,12 @@ program test
   type(norn_error_info), target :: error_info_
   type(norn_config), target :: config_
   type(norn_runtime_stats), target :: runtime_stats_
+  type(norn_device_config), target :: device_config_
+  type(norn_device_info), target :: device_info_
+  type(norn_argument), target :: argument_
+  type(norn_launch_desc), target :: launch_desc_
+  type(norn_module), target :: module_
+  type(norn_kernel), target :: kernel_
 
   call compare("norn_token", int(c_sizeof(token_), c_int64_t))
   call compare("norn_token.id", distance(c_loc(token_), c_loc(token_%id)))
@@ -98,6 +104,53 @@ program test
   call compare("norn_task.stream", distance(c_loc(task_), c_loc(task_%stream)))
   call compare("norn_task.group", distance(c_loc(task_), c_loc(task_%group)))
   call compare("norn_task.as", distance(c_loc(task_), c_loc(task_%as)))
+
+  call compare("norn_device_config", int(c_sizeof(device_config_), c_int64_t))
+  call compare("norn_device_config.struct_size", distance(c_loc(device_config_), c_loc(device_config_%struct_size)))
+  call compare("norn_device_config.select", distance(c_loc(device_config_), c_loc(device_config_%select)))
+  call compare("norn_device_config.ordinal", distance(c_loc(device_config_), c_loc(device_config_%ordinal)))
+  call compare("norn_device_config.uuid", distance(c_loc(device_config_), c_loc(device_config_%uuid)))
+  call compare("norn_device_config.max_bytes", distance(c_loc(device_config_), c_loc(device_config_%max_bytes)))
+  call compare("norn_device_config.streams", distance(c_loc(device_config_), c_loc(device_config_%streams)))
+  call compare("norn_device_config.flags", distance(c_loc(device_config_), c_loc(device_config_%flags)))
+
+  call compare("norn_device_info", int(c_sizeof(device_info_), c_int64_t))
+  call compare("norn_device_info.struct_size", distance(c_loc(device_info_), c_loc(device_info_%struct_size)))
+  call compare("norn_device_info.ordinal", distance(c_loc(device_info_), c_loc(device_info_%ordinal)))
+  call compare("norn_device_info.streams", distance(c_loc(device_info_), c_loc(device_info_%streams)))
+  call compare("norn_device_info.capability", distance(c_loc(device_info_), c_loc(device_info_%capability)))
+  call compare("norn_device_info.failed", distance(c_loc(device_info_), c_loc(device_info_%failed)))
+  call compare("norn_device_info.total_bytes", distance(c_loc(device_info_), c_loc(device_info_%total_bytes)))
+  call compare("norn_device_info.used_bytes", distance(c_loc(device_info_), c_loc(device_info_%used_bytes)))
+  call compare("norn_device_info.pinned_bytes", distance(c_loc(device_info_), c_loc(device_info_%pinned_bytes)))
+  call compare("norn_device_info.issued", distance(c_loc(device_info_), c_loc(device_info_%issued)))
+  call compare("norn_device_info.waits", distance(c_loc(device_info_), c_loc(device_info_%waits)))
+  call compare("norn_device_info.name", distance(c_loc(device_info_), c_loc(device_info_%name)))
+  call compare("norn_device_info.uuid", distance(c_loc(device_info_), c_loc(device_info_%uuid)))
+
+  call compare("norn_argument", int(c_sizeof(argument_), c_int64_t))
+  call compare("norn_argument.kind", distance(c_loc(argument_), c_loc(argument_%kind)))
+  call compare("norn_argument.mode", distance(c_loc(argument_), c_loc(argument_%mode)))
+  call compare("norn_argument.bytes", distance(c_loc(argument_), c_loc(argument_%bytes)))
+  call compare("norn_argument.value", distance(c_loc(argument_), c_loc(argument_%value)))
+  call compare("norn_argument.data", distance(c_loc(argument_), c_loc(argument_%data)))
+  call compare("norn_argument.offset", distance(c_loc(argument_), c_loc(argument_%offset)))
+
+  call compare("norn_launch_desc", int(c_sizeof(launch_desc_), c_int64_t))
+  call compare("norn_launch_desc.struct_size", distance(c_loc(launch_desc_), c_loc(launch_desc_%struct_size)))
+  call compare("norn_launch_desc.kernel", distance(c_loc(launch_desc_), c_loc(launch_desc_%kernel)))
+  call compare("norn_launch_desc.grid", distance(c_loc(launch_desc_), c_loc(launch_desc_%grid)))
+  call compare("norn_launch_desc.block", distance(c_loc(launch_desc_), c_loc(launch_desc_%block)))
+  call compare("norn_launch_desc.shared_bytes", distance(c_loc(launch_desc_), c_loc(launch_desc_%shared_bytes)))
+  call compare("norn_launch_desc.flags", distance(c_loc(launch_desc_), c_loc(launch_desc_%flags)))
+  call compare("norn_launch_desc.arguments", distance(c_loc(launch_desc_), c_loc(launch_desc_%arguments)))
+  call compare("norn_launch_desc.argument_count", distance(c_loc(launch_desc_), c_loc(launch_desc_%argument_count)))
+
+  call compare("norn_module", int(c_sizeof(module_), c_int64_t))
+  call compare("norn_module.id", distance(c_loc(module_), c_loc(module_%id)))
+
+  call compare("norn_kernel", int(c_sizeof(kernel_), c_int64_t))
+  call compare("norn_kernel.id", distance(c_loc(kernel_), c_loc(kernel_%id)))
 
   call compare("norn_self_info", int(c_sizeof(self_info_), c_int64_t))
   call compare("norn_self_info.struct_size", distance(c_loc(self_info_), c_loc(self_info_%struct_size)))
