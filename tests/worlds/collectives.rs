@@ -479,3 +479,37 @@ fn ranks_that_all_close_in_different_unguarded_collectives_end() {
         assert!(status != NORN_OK && status != NORN_E_TIMEOUT, "{status}");
     });
 }
+
+#[test]
+fn collectives_that_end_while_a_rank_leaves_are_told_from_those_that_never_will() {
+    for seed in 0..40 {
+        let config = sim::Config {
+            size: 3,
+            seed,
+            delay: [0, 3][seed as usize % 2],
+            ..config()
+        };
+        run_way(
+            Way(NORN_MODE_ASYNC, 2),
+            &config,
+            world_config(),
+            &|rank: &Rank| {
+                let mine = if rank.rank == 2 { 10 } else { 40 };
+                let tokens: Vec<norn_token> = (0..mine)
+                    .map(|at| {
+                        let before = (at % 3 == rank.rank).then(|| rank.task(0, &[]));
+                        unguarded_barrier(rank.world, before.as_slice())
+                    })
+                    .collect();
+                for (at, token) in tokens.into_iter().enumerate() {
+                    let status = rank.wait(token);
+                    assert_eq!(
+                        status == NORN_OK,
+                        at < 10,
+                        "{seed}: {at} ended with {status}"
+                    );
+                }
+            },
+        );
+    }
+}

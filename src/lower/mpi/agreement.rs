@@ -123,7 +123,6 @@ impl Engine {
         done: &norn_mpi_done,
         finished: &mut Finished,
     ) {
-        self.call_ended(lane, done.slot);
         let room = &mut self.lanes[lane as usize];
         room.agreeing = false;
         let number = room.number;
@@ -202,16 +201,14 @@ impl Engine {
     }
 
     /// Another rank says why a collective was not entered.
-    pub(crate) fn declined(
+    pub(super) fn declined(
         &mut self,
         lane: u32,
         number: u64,
         record: Record,
         finished: &mut Finished,
     ) {
-        let Some(room) = self.lanes.get_mut(lane as usize) else {
-            return;
-        };
+        let room = &mut self.lanes[lane as usize];
         if let Some(exchange) = room.unexplained.remove(&number) {
             super::balance::finish(exchange, How::Remote(record), finished);
         } else if number > room.number || (number == room.number && room.agreeing) {

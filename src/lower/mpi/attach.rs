@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::calls::{Calls, Failed, Requests};
-use super::engine::Engine;
-use super::lane::Lane;
+use super::engine::{Engine, Finished};
 use super::lines::KEY_LANES;
 use super::load;
 use super::table::*;
@@ -379,10 +378,11 @@ impl World {
             runtime.progress_once();
             std::thread::yield_now();
         };
+        let mut finished = Finished::new();
         let mut engine = self.engine.lock();
-        engine.lanes.push(Lane::new(comm));
-        let lane = engine.lanes.len() as u32 - 1;
+        let lane = engine.open_lane(self, comm, &mut finished);
         drop(engine);
+        debug_assert!(finished.is_empty(), "nothing was declared on it yet");
         worlds::enter(Entry {
             world: self.clone(),
             lane,

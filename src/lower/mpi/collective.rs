@@ -99,6 +99,10 @@ impl Engine {
         let What::Collective(what) = &exchange.what else {
             return;
         };
+        // Ended while all agreed: MPI has refused it on some rank.
+        if let Some(record) = self.lanes[what.lane as usize].ended().cloned() {
+            return self.end_collective(world, exchange, How::Remote(record), finished);
+        }
         match self.post_collective(what) {
             Ok(slot) => {
                 exchange.set_stage(stage::POSTED);
@@ -185,7 +189,6 @@ impl Engine {
         let What::Collective(what) = &exchange.what else {
             return;
         };
-        self.call_ended(what.lane, done.slot);
         let how = match done.outcome {
             NORN_MPI_DONE => How::Success,
             _ => self.failure(Failed {

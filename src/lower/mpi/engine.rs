@@ -131,6 +131,8 @@ pub(crate) struct Engine {
     /// Communicators of messages: of keys, then of ordered edges.
     pub(crate) message_lanes: Vec<i32>,
     pub(crate) lanes: Vec<Lane>,
+    /// What other ranks have said of lanes that are not made here yet.
+    pub(super) early: Vec<(i32, Control)>,
     pub(crate) byte: i32,
     /// This rank.
     pub(crate) rank: i32,
@@ -184,6 +186,7 @@ impl Engine {
             control,
             message_lanes,
             lanes: vec![Lane::new(collective_lane)],
+            early: Vec::new(),
             byte,
             rank: verify.rank(),
             peers: Peers::new(size),
@@ -376,7 +379,7 @@ impl Engine {
         }
         // All are taken first: the slots are free, and what is posted meanwhile may get them.
         let mut flights = core::mem::take(&mut self.ended_flights);
-        flights.extend(done.iter().map(|ended| self.take(ended.slot)));
+        flights.extend(done.iter().map(|ended| self.take_ended(ended.slot)));
         for (ended, flight) in done.iter().zip(flights.drain(..)) {
             if let Some(flight) = flight {
                 self.ended(world, runtime, flight, ended, finished);

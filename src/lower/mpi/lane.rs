@@ -21,7 +21,7 @@ use std::sync::Arc;
 use super::alike::Facts;
 use super::control::{Control, Record};
 use super::engine::{Engine, Finished, Flight, How};
-use super::exchange::Exchange;
+use super::exchange::{Exchange, What};
 use super::world::World;
 use crate::abi::status::NORN_E_CLOSED;
 use parking_lot::Mutex;
@@ -123,13 +123,24 @@ impl Engine {
         }
     }
 
-    /// A call of a lane has ended.
-    pub(super) fn call_ended(&mut self, lane: u32, slot: i32) {
+    /// Takes a flight whose request has ended. A call of a lane is under way no more from here on: its slot may be
+    /// another's before the end is acted upon.
+    pub(crate) fn take_ended(&mut self, slot: i32) -> Option<Flight> {
+        let flight = self.take(slot)?;
+        let lane = match &flight {
+            Flight::Guard(lane) => *lane,
+            Flight::Collective(exchange) => match &exchange.what {
+                What::Collective(what) => what.lane,
+                What::Message(_) => return Some(flight),
+            },
+            _ => return Some(flight),
+        };
         let under_way = &mut self.lanes[lane as usize].under_way;
         // Most end in their order.
         if let Some(at) = under_way.iter().position(|(_, other)| *other == slot) {
             under_way.remove(at);
         }
+        Some(flight)
     }
 
     /// Tells a rank, or all others, what this one waits in.
@@ -169,16 +180,26 @@ impl Engine {
     }
 
     /// Another rank waits in a call.
-    pub(crate) fn waited_for(
+    fn waited_for(
         &mut self,
         world: &World,
+        source: i32,
         lane: u32,
         (call, agreement): (u64, u64),
         finished: &mut Finished,
     ) {
-        let Some(room) = self.lanes.get_mut(lane as usize) else {
-            return;
-        };
+        let room = &mut self.lanes[lane as usize];
+        if let Some((first, record)) = room.end.clone()
+            && first <= call
+        {
+            // It may not have heard it, or not from this rank.
+            let control = Control::Ends {
+                lane,
+                call: first,
+                record,
+            };
+            return self.tell(source, &control);
+        }
         room.waited = room.waited.max(Some((call, agreement)));
         self.answer_waits(world, lane, finished);
     }
@@ -198,7 +219,7 @@ impl Engine {
             return;
         }
         if room.ended().is_some() {
-            // All have been told.
+            // Whoever has ended the lane has told all.
             room.waited = None;
             return;
         }
@@ -242,16 +263,14 @@ impl Engine {
     }
 
     /// Some rank does not make this call of a lane, nor any after it.
-    pub(crate) fn lane_ended(
+    fn lane_ended(
         &mut self,
         world: &World,
         lane: u32,
         (call, record): (u64, Record),
         finished: &mut Finished,
     ) {
-        let Some(room) = self.lanes.get_mut(lane as usize) else {
-            return;
-        };
+        let room = &mut self.lanes[lane as usize];
         if room.end.as_ref().is_none_or(|(first, _)| call < *first) {
             room.end = Some((call, record.clone()));
         }
@@ -282,6 +301,44 @@ impl Engine {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A lane has been made. What other ranks have said of it before counts.
+    pub(crate) fn open_lane(&mut self, world: &World, comm: i32, finished: &mut Finished) -> u32 {
+        self.lanes.push(Lane::new(comm));
+        for (source, control) in core::mem::take(&mut self.early) {
+            self.obey_on_lane(world, source, control, finished);
+        }
+        self.lanes.len() as u32 - 1
+    }
+
+    /// Acts on what another rank says of a lane, when there is that lane.
+    pub(crate) fn obey_on_lane(
+        &mut self,
+        world: &World,
+        source: i32,
+        control: Control,
+        finished: &mut Finished,
+    ) {
+        let known = |lane: u32| (lane as usize) < self.lanes.len();
+        match control {
+            Control::Waits {
+                lane,
+                call,
+                agreement,
+            } if known(lane) => {
+                self.waited_for(world, source, lane, (call, agreement), finished);
+            }
+            Control::Ends { lane, call, record } if known(lane) => {
+                self.lane_ended(world, lane, (call, record), finished);
+            }
+            Control::Declined {
+                lane,
+                number,
+                record,
+            } if known(lane) => self.declined(lane, number, record, finished),
+            early => self.early.push((source, early)),
         }
     }
 

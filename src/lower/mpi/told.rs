@@ -103,18 +103,8 @@ impl Engine {
                 self.check_bye(source);
                 self.call_leaver(source);
             }
-            Control::Declined {
-                lane,
-                number,
-                record,
-            } => self.declined(lane, number, record, finished),
-            Control::Waits {
-                lane,
-                call,
-                agreement,
-            } => self.waited_for(world, lane, (call, agreement), finished),
-            Control::Ends { lane, call, record } => {
-                self.lane_ended(world, lane, (call, record), finished);
+            Control::Declined { .. } | Control::Waits { .. } | Control::Ends { .. } => {
+                self.obey_on_lane(world, source, control, finished);
             }
             Control::Quit => self.has_quit(source),
             Control::TakeIn => self.resting.takes_in = true,
