@@ -3,7 +3,6 @@
 // request has ended.
 #![allow(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
-use std::cmp::Reverse;
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -449,7 +448,7 @@ unsafe extern "C" fn test(
             done.add(count).write(*ended);
             count += 1;
             *entry = Slot::Free;
-            found.free.push(Reverse(slot));
+            found.free.push(slot);
         }
     }
     *done_count = count as i32;

@@ -1,4 +1,5 @@
-//! Collectives: the k-th call of each rank on a communicator belongs to the k-th of all others.
+//! Collectives: the k-th call of each rank on a communicator belongs to the k-th of all others. The root of a broadcast does not
+//! wait for them.
 
 use super::state::{Member, Request, State, violation};
 use super::table::*;
@@ -16,6 +17,8 @@ pub struct Part {
     send_displs: Vec<i64>,
     recv_counts: Vec<i64>,
     recv_displs: Vec<i64>,
+    /// What the root of a broadcast gives: its request has ended already, and its memory is its own again.
+    given: Option<Vec<u8>>,
 }
 
 /// A collective that not all ranks have called yet.
@@ -34,7 +37,17 @@ impl Meeting {
     /// A rank has died: gives the requests that end because of it.
     pub fn abandon(&mut self) -> Vec<Request> {
         self.abandoned = true;
-        self.parts.drain(..).map(|part| part.request).collect()
+        let waits = self.parts.drain(..).filter(|part| part.given.is_none());
+        waits.map(|part| part.request).collect()
+    }
+}
+
+/// A collective has ended. `comm`: what it has made.
+fn done(comm: i32) -> norn_mpi_done {
+    norn_mpi_done {
+        bytes: NORN_MPI_UNDEFINED,
+        comm,
+        ..norn_mpi_done::default()
     }
 }
 
@@ -54,7 +67,7 @@ impl State {
             // SAFETY: passed on from the caller.
             false => unsafe { std::slice::from_raw_parts(pointer, size) }.to_vec(),
         };
-        let part = Part {
+        let mut part = Part {
             request,
             rank: member.rank,
             call: *call,
@@ -62,6 +75,7 @@ impl State {
             send_displs: array(call.send_displs),
             recv_counts: array(call.recv_counts),
             recv_displs: array(call.recv_displs),
+            given: None,
         };
         let meeting = comm.meetings.entry(number).or_default();
         let dead = meeting.abandoned || self.jobs[job].dead.contains(&true);
@@ -82,6 +96,13 @@ impl State {
                 first.rank, first.call.kind, first.call.root, member.rank, call.kind, call.root
             ));
         }
+        let is_giver = call.kind == NORN_MPI_BCAST && call.root == member.rank as i32;
+        if is_giver {
+            part.given = Some(self.read(call.recv as usize, call.recv_type, 0, call.recv_count));
+            self.end_soon(job, request, done(0));
+        }
+        let comm = &mut self.comms[member.comm];
+        let meeting = comm.meetings.entry(number).or_default();
         meeting.parts.push(part);
         if meeting.parts.len() < size {
             return;
@@ -97,13 +118,13 @@ impl State {
         } else {
             self.exchange(&meeting.parts);
         }
-        for part in meeting.parts {
-            let done = norn_mpi_done {
-                bytes: NORN_MPI_UNDEFINED,
-                comm: new.as_ref().map_or(0, |handles| handles[part.rank]),
-                ..norn_mpi_done::default()
-            };
-            self.end_soon(job, part.request, done);
+        for part in meeting
+            .parts
+            .into_iter()
+            .filter(|part| part.given.is_none())
+        {
+            let comm = new.as_ref().map_or(0, |handles| handles[part.rank]);
+            self.end_soon(job, part.request, done(comm));
         }
     }
 
@@ -129,8 +150,8 @@ impl State {
         match first.kind {
             NORN_MPI_BARRIER => {}
             NORN_MPI_BCAST => {
-                let root = &parts[first.root as usize].call;
-                let data = self.read(root.recv as usize, root.recv_type, 0, root.recv_count);
+                let root = &parts[first.root as usize];
+                let data = root.given.clone().unwrap_or_default();
                 for part in parts.iter().filter(|part| part.rank as i32 != first.root) {
                     let call = &part.call;
                     self.write(

@@ -1,6 +1,5 @@
 //! All there is: jobs, communicators, requests, and what happens when.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -150,7 +149,8 @@ pub enum Slot {
 #[derive(Default)]
 pub struct Set {
     pub slots: Vec<Slot>,
-    pub free: BinaryHeap<Reverse<i32>>,
+    /// The last one that became free is used first, as a plug-in does: so ended requests and new ones share slots soon.
+    pub free: Vec<i32>,
     pub owner: Option<usize>,
     pub job: usize,
 }
@@ -397,7 +397,7 @@ impl State {
         found.owner = Some(owner);
         found.job = job;
         let slot = match found.free.pop() {
-            Some(Reverse(slot)) => {
+            Some(slot) => {
                 found.slots[slot as usize] = pending;
                 slot
             }
