@@ -15,7 +15,6 @@ use super::graph::Graph;
 use super::lane::{Ending, Lane};
 use super::node::{BODY_SHARE, flag, kind};
 use super::submit::invalid;
-use super::timeline::Run;
 use super::token::Token;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE, NORN_E_TASK_FAILED};
 use crate::abi::types::norn_complete_fn;
@@ -128,25 +127,22 @@ impl Graph {
                 let Some(timeline) = domain.get_mut(&datum) else {
                     continue;
                 };
-                if timeline.run == Run::Reduce || timeline.run == Run::Commute {
-                    // The parent must outlive the combining, and see a failed member.
-                    if timeline.close_unless(self, lane, Run::Readers).is_ok()
-                        && !self.is_complete(timeline.writer)
-                    {
-                        self.hold_for(lane, index, timeline.writer);
-                    }
-                }
+                // The parent must outlive the combining, and see a failed member. Without memory for the end of the run
+                // it does not wait for it.
+                let _ = timeline.close_for(self, lane, index);
             }
         }
     }
 
-    /// Makes `parent` wait for an internal node as for a child.
-    fn hold_for(&self, lane: &mut Lane, parent: u32, token: Token) {
-        let child = self.nodes.get(token.index());
-        if let Ok(annex) = self.annex_of(lane, token.index()) {
+    /// Makes `parent`, if there is one, wait for an internal node as for a child. That node has not been let go yet, so
+    /// its end finds it marked.
+    pub(crate) fn hold_for(&self, lane: &mut Lane, parent: u32, child: u32) {
+        if parent != 0
+            && let Ok(annex) = self.annex_of(lane, child)
+        {
             annex.parent.store(parent, Ordering::Release);
             self.nodes.get(parent).holds.fetch_add(1, Ordering::Relaxed);
-            child.set(flag::CHILD);
+            self.nodes.get(child).set(flag::CHILD);
         }
     }
 

@@ -148,7 +148,7 @@ impl Timeline {
     ) -> Result<u32> {
         self.close_unless(joiner.graph, lane, Run::Readers)?;
         if self.members == MOST_MEMBERS {
-            self.close_run(joiner.graph, lane)?;
+            self.close_run(joiner.graph, lane, 0)?;
         }
         if self.run == Run::None {
             self.open(joiner.graph, lane, Run::Readers)?;
@@ -278,11 +278,20 @@ impl Timeline {
         if self.run == Run::None || self.run == keep {
             return Ok(());
         }
-        self.close_run(graph, lane)
+        self.close_run(graph, lane, 0)
     }
 
+    /// Closes a run of COMMUTE or REDUCE whose end a parent waits for as for a child.
+    pub(crate) fn close_for(&mut self, graph: &Graph, lane: &mut Lane, parent: u32) -> Result<()> {
+        match self.run {
+            Run::None | Run::Readers => Ok(()),
+            Run::Commute | Run::Reduce => self.close_run(graph, lane, parent),
+        }
+    }
+
+    /// `parent`: who is told of the end, 0 for nobody.
     #[cold]
-    fn close_run(&mut self, graph: &Graph, lane: &mut Lane) -> Result<()> {
+    fn close_run(&mut self, graph: &Graph, lane: &mut Lane, parent: u32) -> Result<()> {
         match self.run {
             Run::None => {}
             Run::Readers => {
@@ -297,6 +306,8 @@ impl Timeline {
                 self.wait_for_members(&mut joiner, lane);
                 self.base = Token::COMPLETE;
                 self.writer = joiner.node.token(graph.id, end);
+                // Before it is let go: it may be over at once, on another thread.
+                graph.hold_for(lane, parent, end);
                 joiner.let_go(lane);
             }
             Run::Reduce => {
@@ -306,6 +317,7 @@ impl Timeline {
                 self.wait_for_members(&mut joiner, lane);
                 self.base = Token::COMPLETE;
                 self.reduction = None;
+                graph.hold_for(lane, parent, combiner);
                 joiner.let_go(lane);
             }
         }
@@ -320,7 +332,7 @@ impl Timeline {
         lane: &mut Lane,
         datum: u32,
     ) -> Result<Timeline> {
-        self.close_run(graph, lane)?;
+        self.close_run(graph, lane, 0)?;
         Ok(Timeline {
             datum,
             writer: self.writer,
@@ -341,7 +353,7 @@ impl Timeline {
         let mut after_writers = Joiner::new(graph, content);
         let mut after_all = Joiner::new(graph, order);
         for piece in pieces {
-            piece.close_run(graph, lane)?;
+            piece.close_run(graph, lane, 0)?;
             after_writers.datum = piece.datum;
             after_all.datum = piece.datum;
             after_writers.wait_for(lane, piece.writer, Room::Record, READ | meta::PROPAGATES)?;
