@@ -403,6 +403,9 @@ typedef int64_t norn_type;
 // Every byte of it belongs to the datum. A datum that is a piece in rows (`norn_piece.rows`) has only its rows: a slice that
 // touches what lies between them is `NORN_E_INVALID`. Such a piece is described whole by the `count` of one row, `blocks` the
 // rows, and `stride` their distance. (An MPI datatype with gaps is taken at its word.)
+//
+// Blocks of a target do not overlap. In `norn_copy` and `norn_fill` those of a source do not either, and on both sides one
+// block begins behind the one before it, and one plane behind the whole one before it; else `NORN_E_INVALID`.
 typedef struct norn_slice {
   // The datum that holds the elements, or `{0}`: `ptr` points to memory of the caller, which norn does not order and
   // which must live until the operation has completed.

@@ -12,6 +12,9 @@ use core::ffi::c_void;
 /// Every byte of it belongs to the datum. A datum that is a piece in rows (`norn_piece.rows`) has only its rows: a slice that
 /// touches what lies between them is `NORN_E_INVALID`. Such a piece is described whole by the `count` of one row, `blocks` the
 /// rows, and `stride` their distance. (An MPI datatype with gaps is taken at its word.)
+///
+/// Blocks of a target do not overlap. In `norn_copy` and `norn_fill` those of a source do not either, and on both sides one
+/// block begins behind the one before it, and one plane behind the whole one before it; else `NORN_E_INVALID`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct norn_slice {

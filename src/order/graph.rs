@@ -16,7 +16,7 @@ use super::epoch::Epoch;
 use super::failure::{Cause, Failure, Failures, SpreadMap};
 use super::group::Groups;
 use super::lane::Lane;
-use super::node::{BODY_SHARE, GUARD, Link, Node, Successors, flag, kind};
+use super::node::{Link, Node, flag, kind};
 use super::observers::Observers;
 use super::slab::Slab;
 use super::token::{INDEX_BITS, Token};
@@ -109,14 +109,7 @@ impl Graph {
             return Err(out_of("tokens (2^26 are live)"));
         };
         let node = self.nodes.get(index);
-        if node.successors.load(Ordering::Relaxed) == 0 {
-            node.successors
-                .store(Successors::first().0, Ordering::Relaxed);
-        }
-        node.pending.store(GUARD, Ordering::Relaxed);
-        node.holds.store(BODY_SHARE, Ordering::Relaxed);
-        node.cause.store(0, Ordering::Relaxed);
-        node.annex.store(0, Ordering::Relaxed);
+        node.begin();
         node.destroy.store(0, Ordering::Relaxed);
         // Release: reports that see the kind see the fields above.
         node.state.store(state, Ordering::Release);

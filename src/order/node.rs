@@ -340,6 +340,19 @@ pub(crate) fn clamp_priority(priority: i32) -> i16 {
 }
 
 impl Node {
+    /// What every node begins with: guarded, with its body's share of the holds, and well. By who has taken its slot.
+    #[inline(always)]
+    pub(crate) fn begin(&self) {
+        if self.successors.load(Ordering::Relaxed) == 0 {
+            self.successors
+                .store(Successors::first().0, Ordering::Relaxed);
+        }
+        self.pending.store(GUARD, Ordering::Relaxed);
+        self.holds.store(BODY_SHARE, Ordering::Relaxed);
+        self.cause.store(0, Ordering::Relaxed);
+        self.annex.store(0, Ordering::Relaxed);
+    }
+
     #[inline(always)]
     pub(crate) fn load_successors(&self) -> Successors {
         Successors(self.successors.load(Ordering::Acquire))

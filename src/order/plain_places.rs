@@ -13,7 +13,7 @@ use super::datum::DataTable;
 use super::graph::Graph;
 use super::joiner::{Joiner, Room};
 use super::lane::Lane;
-use super::node::{BODY_SHARE, DATA_UNIT, GUARD, INLINE_SLOTS, LinkId, Node, Successors, meta};
+use super::node::{DATA_UNIT, INLINE_SLOTS, LinkId, Node, meta};
 use super::timeline::{Run, Timeline};
 use super::token::Token;
 use crate::abi::types::*;
@@ -174,14 +174,7 @@ impl Graph {
     ) -> Entrant<'_> {
         let entrant = self.entrant(self.nodes.take_in_stock(&mut lane.nodes, lines));
         let node = entrant.node;
-        if node.successors.load(Ordering::Relaxed) == 0 {
-            node.successors
-                .store(Successors::first().0, Ordering::Relaxed);
-        }
-        node.pending.store(GUARD, Ordering::Relaxed);
-        node.holds.store(BODY_SHARE, Ordering::Relaxed);
-        node.cause.store(0, Ordering::Relaxed);
-        node.annex.store(0, Ordering::Relaxed);
+        node.begin();
         let run = task.run.map_or(0, |run| run as usize);
         node.run.store(run, Ordering::Relaxed);
         node.argument.store(task.arg as usize, Ordering::Relaxed);

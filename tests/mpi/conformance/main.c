@@ -66,7 +66,6 @@ int32_t finish_all(const int32_t *slots, int32_t count, norn_mpi_done *done) {
     return code != 0 ? code : total == count ? 0 : -1000;
 }
 
-
 int32_t integer_of(MPI_Comm of) {
 #ifdef CONFORMANCE_TOINT
     return MPI_Comm_toint(of);

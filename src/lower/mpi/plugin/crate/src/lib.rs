@@ -10,9 +10,9 @@
     clippy::unnecessary_cast    // constants of MPI's have other types in other MPIs
 )]
 
-// norn.h's numbers, of which the mark of a handle of MPI's (NORN_OF_MPI) is not for plug-ins.
+// norn.h's numbers.
 #[path = "../../../../../abi/datatype.rs"]
-#[allow(dead_code)]
+#[allow(dead_code)] // the mark of a handle of MPI's (NORN_OF_MPI) is not for plug-ins
 mod datatype;
 #[path = "../../../table.rs"]
 mod table;
