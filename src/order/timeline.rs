@@ -306,9 +306,7 @@ impl Timeline {
                 self.wait_for_members(&mut joiner, lane);
                 self.base = Token::COMPLETE;
                 self.writer = joiner.node.token(graph.id, end);
-                // Before it is let go: it may be over at once, on another thread.
-                graph.hold_for(lane, parent, end);
-                joiner.let_go(lane);
+                let_end_go(graph, lane, joiner, parent);
             }
             Run::Reduce => {
                 let combiner = core::mem::take(&mut self.combiner);
@@ -317,8 +315,7 @@ impl Timeline {
                 self.wait_for_members(&mut joiner, lane);
                 self.base = Token::COMPLETE;
                 self.reduction = None;
-                graph.hold_for(lane, parent, combiner);
-                joiner.let_go(lane);
+                let_end_go(graph, lane, joiner, parent);
             }
         }
         Ok(())
@@ -398,4 +395,17 @@ pub(crate) fn node_flags(mode: u32) -> u32 {
         REDUCE => flag::REDUCES,
         _ => 0,
     }
+}
+
+/// Lets the end of a run go, for which `parent` waits, if there is one. It is told so first: the end may be over at once, on
+/// another thread.
+fn let_end_go(graph: &Graph, lane: &mut Lane, end: Joiner<'_>, parent: u32) {
+    let index = end.index;
+    if mutant!("late_hold") {
+        end.let_go(lane);
+        graph.hold_for(lane, parent, index);
+        return;
+    }
+    graph.hold_for(lane, parent, index);
+    end.let_go(lane);
 }

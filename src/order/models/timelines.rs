@@ -141,3 +141,31 @@ fn a_place_given_up_while_it_arrives_ends_once() {
         world.close(&[&lane, &other], 0);
     });
 }
+
+#[test]
+fn a_parent_waits_for_the_end_of_its_childrens_run() {
+    explore(2, || {
+        let world = Arc::new(World::new([&[]; TASKS]));
+        let mut lane = Lane::default();
+        let datum = world.register(&mut lane);
+        let (mut own, parent) = runnable(&world, 0, &[access(datum, NORN_READ_WRITE)]);
+        let index = own.ripple.runnable.pop().unwrap();
+        assert_eq!(world.graph.begin_body(&mut own, index), Begin::Run);
+        world.body(index);
+        let mut task = world.task(1);
+        task.flags = NORN_CHILD;
+        let mut child = Lane::default();
+        let commute = [access(datum, NORN_COMMUTE)];
+        let submitted = world.graph.submit(&mut child, index, &task, &commute, &[]);
+        submitted.unwrap();
+        world.graph.settle(&mut child);
+        let thread = beside(&world, child, |world, lane| world.work(lane));
+        // The child, the only member of its run, may end before or after the run does.
+        world.graph.end_body(&mut own, index, None);
+        world.work(&mut own);
+        let child = thread.join().unwrap();
+        assert_eq!(world.runs(1), 1);
+        assert!(world.shows_complete(parent, 0));
+        world.close(&[&lane, &own, &child], 0);
+    });
+}
