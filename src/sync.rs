@@ -257,9 +257,9 @@ pub(crate) fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'stat
     println!("{schedules:?} schedules");
 }
 
-/// Runs a model under `NORN_MODEL_SCHEDULES` schedules from the seed `NORN_MODEL_SEED`: half of them switch at
-/// any access; the other half keep to one order of the threads and change it at a few chosen accesses, which
-/// finds what needs a thread to stop for long.
+/// Runs a model under `NORN_MODEL_SCHEDULES` schedules from the seed `NORN_MODEL_SEED`: half of them keep to one
+/// order of the threads and change it at a few chosen accesses, which finds what needs a thread to stop for
+/// long, and most defects soon; the other half switch at any access.
 #[cfg(all(test, shuttle))]
 pub(crate) fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     use shuttle::scheduler::{PctScheduler, RandomScheduler};
@@ -269,10 +269,10 @@ pub(crate) fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'stat
     let seed = setting("NORN_MODEL_SEED", 1) as u64;
     let mut config = shuttle::Config::new();
     config.stack_size = 1 << 18;
-    let anywhere = RandomScheduler::new_from_seed(seed, half);
-    shuttle::Runner::new(anywhere, config.clone()).run(move || model());
     let few = PctScheduler::new_from_seed(seed, preemptions, half);
-    shuttle::Runner::new(few, config).run(move || again());
+    shuttle::Runner::new(few, config.clone()).run(move || model());
+    let anywhere = RandomScheduler::new_from_seed(seed, half);
+    shuttle::Runner::new(anywhere, config).run(move || again());
 }
 
 #[cfg(all(test, any(loom, shuttle)))]

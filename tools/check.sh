@@ -53,7 +53,13 @@ step() {
     fi
 }
 
+# Ends with what failed, by name, so that the end of a long output is enough to go by.
 finish() {
+    local name
+    for name in $failures; do
+        echo "== failed: $name ($logs/$name.log)"
+        grep -E '^models: [^0-9]|FAILED|\*\*\*|^not ok|panicked at|^error|failed: ' "$logs/$name.log" | tail -n 20
+    done
     [ -z "$failures" ] || echo "failed:$failures"
     echo "$passed passed, $failed failed"
     [ "$failed" -eq 0 ] && [ -z "$failures" ]
