@@ -292,7 +292,7 @@ rust_plugin() { # FAMILY: built once into the build folder
     [ "$(nm -D --defined-only "rust_$1.so" | sed 's/.* //')" = norn_mpi_plugin ]
     nm -D --undefined-only "rust_$1.so" | no PMPI
 }
-has_libclang() { [ -n "${LIBCLANG_PATH:-}" ] || ldconfig -p | grep -q libclang || ls /usr/lib/llvm*/lib/libclang*.so* >/dev/null 2>&1; }
+has_libclang() { [ -n "${LIBCLANG_PATH:-}" ] || [[ $(ldconfig -p) == *libclang* ]] || ls /usr/lib/llvm*/lib/libclang*.so* >/dev/null 2>&1; }
 
 while read -r name family; do
     case " ${MPIS:-$name} " in *" $name "*) ;; *) continue ;; esac
