@@ -438,8 +438,13 @@ unsafe extern "C" fn test(
     let Some(Some(found)) = state.sets.get_mut(index_of(set)) else {
         return NORN_MPI_INVALID;
     };
+    let held = found.owner.is_some_and(|owner| {
+        let job = &state.jobs[found.job];
+        job.held[owner - job.first_owner]
+    });
+    let shown = if held { 0 } else { slot_count as usize };
     let mut count = 0;
-    for at in 0..slot_count as usize {
+    for at in 0..shown {
         let slot = *slots.add(at);
         let Some(entry) = found.slots.get_mut(slot as usize) else {
             continue;

@@ -96,6 +96,8 @@ pub struct JobState {
     pub config: Config,
     pub random: u64,
     pub dead: Vec<bool>,
+    /// Ranks whose tests show nothing for now.
+    pub held: Vec<bool>,
     pub first_owner: usize,
     pub counters: Counters,
     /// Calls so far, by name and rank; only of those that may fail.
@@ -260,6 +262,7 @@ impl State {
         self.jobs.push(JobState {
             random: config.seed,
             dead: vec![false; config.size],
+            held: vec![false; config.size],
             first_owner,
             counters: Counters::default(),
             calls: HashMap::new(),

@@ -1,6 +1,7 @@
 //! Collectives as operations.
 
 use std::ptr::{null, null_mut};
+use std::sync::Barrier;
 
 use norn::abi::datatype::*;
 use norn::abi::runtime::*;
@@ -527,5 +528,55 @@ fn broadcasts_that_end_at_their_root_while_a_rank_leaves_do_not_take_others_alon
                 }
             },
         );
+    }
+}
+
+#[test]
+fn a_broadcast_that_ends_at_its_root_with_the_word_that_a_rank_does_not_come_takes_nothing_along() {
+    let config = sim::Config {
+        size: 3,
+        delay: 0,
+        ..config()
+    };
+    for way in [Way(NORN_MODE_ASYNC, 0), Way(NORN_MODE_ASYNC, 2)] {
+        let (posted, told) = (Barrier::new(2), Barrier::new(2));
+        let body = |rank: &Rank, job: &sim::Job| {
+            let mut memory = [0i64];
+            let room = room_of_numbers(&mut memory);
+            let broadcast = || {
+                let mut how = how();
+                how.flags = NORN_UNGUARDED;
+                let mut token = norn_token::default();
+                // SAFETY: the memory outlives the wait.
+                ok(unsafe { norn_bcast(rank.world, &*room, 0, &how, &mut token) });
+                token
+            };
+            match rank.rank {
+                0 => {
+                    // Rank 2's Bye is behind this rank before the broadcast begins: its next word is that it will not come.
+                    let never = rank.recv(&room, 2, 0, &[]);
+                    assert_eq!(rank.wait(never), NORN_E_CLOSED);
+                    job.hold(0, true);
+                    let token = broadcast();
+                    // SAFETY: always safe.
+                    ok(unsafe { norn_world_flush(rank.world, 20_000_000_000) });
+                    posted.wait();
+                    told.wait();
+                    job.hold(0, false);
+                    ok(rank.wait(token));
+                }
+                1 => {
+                    posted.wait();
+                    // It is over here when that word has been sent, to rank 0 first.
+                    assert_eq!(rank.wait(broadcast()), NORN_E_PROPAGATED);
+                    told.wait();
+                }
+                _ => {}
+            }
+            // A rank whose receive of such words is gone never hears that the others have left.
+            // SAFETY: nothing else uses the handle.
+            ok(unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) });
+        };
+        run_way_of_job(way, &config, world_config(), &body);
     }
 }
