@@ -683,7 +683,9 @@ typedef struct norn_world_config {
   uint64_t tag_limit;
   // Communicators that ordered edges are spread over, 1 to 64. 0: 4.
   int32_t ordered_lanes;
-  // 1: ranks compare what they declared of each message. `NORN_MPI_VERIFY`.
+  // 1: ranks compare what they declared of each message and collective, types and the counts of each rank included; a
+  // difference is `NORN_E_MISMATCH` and names both ends. For a search, not for every day: each collective then
+  // begins with an allgather. `NORN_MPI_VERIFY`.
   int32_t verify;
   // Hundredths of a core that may go into looking for late messages, 1 to 100. 0: 20. `NORN_IDLE`. Of several worlds
   // of a runtime the last attached decides.

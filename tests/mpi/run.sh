@@ -174,6 +174,8 @@ edging() { # MPI FAMILY: the programs
     compile "$1" "$2" "bad_handles_$1" "$here/bad_handles.c" $norn
     # shellcheck disable=SC2086
     compile "$1" "$2" "unguarded_$1" "$here/unguarded.c" $norn
+    # shellcheck disable=SC2086
+    compile "$1" "$2" "differ_$1" "$here/differ.c" $norn
 }
 many_ranks() { # MPI FAMILY: the programs
     local program
@@ -376,6 +378,7 @@ while read -r name family; do
     for why in fails leaves; do
         check "$name: a collective without an agreement, one rank $why" mpirun "$name" 3 "./unguarded_$name" $why
     done
+    check "$name: collectives that the ranks declare differently" mpirun "$name" 3 "./differ_$name"
     for ranks in 1 3; do
         check "$name: bad handles are refused, ranks: $ranks" mpirun "$name" $ranks "./bad_handles_$name"
     done
