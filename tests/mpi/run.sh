@@ -179,7 +179,7 @@ edging() { # MPI FAMILY: the programs
 }
 many_ranks() { # MPI FAMILY: the programs
     local program
-    for program in random one_rank_down early two_waiters; do
+    for program in random one_rank_down early two_waiters attached; do
         # shellcheck disable=SC2086 # a list of flags
         compile "$1" "$2" "${program}_$1" "$here/$program.c" $norn -pthread
     done
@@ -374,6 +374,8 @@ while read -r name family; do
     done
     check "$name: messages before their receives" mpirun "$name" 2 "./early_$name"
     check "$name: two threads at one receive" mpirun "$name" 2 "./two_waiters_$name" "$([ -n "${FULL:-}" ] && echo 100000 || echo 10000)"
+    # More than any MPI has communicators, where there is time: each attaches twice, and takes a dozen each time.
+    check "$name: worlds attached again and again" mpirun "$name" 2 "./attached_$name" "$([ -n "${FULL:-}" ] && echo 5000 || echo 100)"
     for why in fails killed; do check "$name: one rank of four goes down, $why" goes_down "$name" "$why"; done
     for why in fails leaves; do
         check "$name: a collective without an agreement, one rank $why" mpirun "$name" 3 "./unguarded_$name" $why
