@@ -3,6 +3,7 @@
 use std::ptr::{null, null_mut};
 use std::sync::Barrier;
 
+use norn::abi::collective::*;
 use norn::abi::datatype::*;
 use norn::abi::runtime::*;
 use norn::abi::status::*;
