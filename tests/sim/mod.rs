@@ -77,7 +77,8 @@ impl Job {
         state().kill(self.number, rank);
     }
 
-    /// Whether the rank's tests of requests show nothing: what ends meanwhile is shown in one batch when it is let go.
+    /// Whether the rank's tests of requests show the ends of sends only: the others are shown in one batch when it is let
+    /// go.
     pub fn hold(&self, rank: usize, held: bool) {
         state().jobs[self.number].held[rank] = held;
     }

@@ -2,11 +2,11 @@
 
 use std::ptr::null;
 
+use norn::abi::collective::*;
 use norn::abi::datatype::*;
 use norn::abi::slice::norn_slice;
 use norn::abi::status::*;
 use norn::abi::types::*;
-use norn::abi::world::*;
 
 use crate::collectives::{every_collective, four};
 use crate::ranks::*;
