@@ -160,7 +160,7 @@ impl Runtime {
     /// Whether a pass by this thread could achieve something.
     #[inline(always)]
     pub(crate) fn wants_pass(&self) -> bool {
-        self.lowerings.count.load(Ordering::SeqCst) != 0 && self.any_lowering_wants_pass()
+        self.lowerings.count.get(Ordering::SeqCst) != 0 && self.any_lowering_wants_pass()
     }
 
     #[cold]
@@ -172,7 +172,7 @@ impl Runtime {
     /// The duty, if passes by this thread are wanted and nobody has it.
     #[inline(always)]
     pub(crate) fn take_duty(&self) -> Option<Duty<'_>> {
-        if self.lowerings.count.load(Ordering::SeqCst) == 0 {
+        if self.lowerings.count.get(Ordering::SeqCst) == 0 {
             return None;
         }
         self.take_wanted_duty()
@@ -239,7 +239,7 @@ impl Runtime {
     /// Passes are wanted: wakes somebody to make them, if nobody does.
     #[cold]
     pub(crate) fn offer_duty(&self) {
-        if self.lowerings.count.load(Ordering::SeqCst) == 0 {
+        if self.lowerings.count.get(Ordering::SeqCst) == 0 {
             return;
         }
         self.offer_duty_of(&self.lowerings.list.read());

@@ -4,6 +4,7 @@ use core::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::alerts::{Alerts, Watched};
 use super::lowering::Lowering;
 use super::runtime::Runtime;
 use crate::abi::status::NORN_E_UNSUPPORTED;
@@ -21,7 +22,7 @@ pub(crate) struct Lowerings {
     /// Replaced as a whole, so that a pass, during which one may be removed, takes it without copying.
     pub(super) list: RwLock<List>,
     /// Length of the list, for a look without the lock.
-    pub(super) count: AtomicUsize,
+    pub(super) count: Watched,
     /// Counts its replacements.
     pub(super) version: AtomicUsize,
     /// Somebody makes passes.
@@ -42,13 +43,21 @@ pub(crate) struct Lowerings {
 }
 
 impl Lowerings {
+    /// None yet.
+    pub(super) fn new(alerts: &Alerts) -> Self {
+        Self {
+            count: Watched::new(alerts),
+            ..Self::default()
+        }
+    }
+
     /// Under the lock of the list: what of it is looked at without the lock.
     fn note_list(&self, list: &[Arc<dyn Lowering>]) {
         let patience = list.iter().map(|lowering| lowering.patience()).max();
         let patience = patience.unwrap_or_default().as_nanos() as u64;
         self.patience.store(patience, Ordering::Relaxed);
         self.version.fetch_add(1, Ordering::SeqCst);
-        self.count.store(list.len(), Ordering::SeqCst);
+        self.count.set(list.len());
     }
 }
 
@@ -157,7 +166,7 @@ impl Runtime {
     /// Whether there is any lowering.
     #[inline(always)]
     pub(crate) fn has_lowerings(&self) -> bool {
-        self.lowerings.count.load(Ordering::Relaxed) != 0
+        self.lowerings.count.get(Ordering::Relaxed) != 0
     }
 }
 

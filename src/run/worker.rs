@@ -40,7 +40,8 @@ impl Runtime {
                 continue;
             }
             if let Some(node) = self.next_task_of_worker(slot) {
-                self.run_task(slot, node, || false);
+                // A spare that sits in for an application's thread looks after each body whether that is back.
+                self.run_task(slot, node, || self.callers_run);
                 self.pass_by_the_way();
             } else if !self.search(slot, None, false, &|| false) {
                 continue;
@@ -400,9 +401,14 @@ impl Runtime {
 
     #[inline(always)]
     pub(crate) fn sample_begins(&self, slot: Option<usize>, node: u32) -> Option<Instant> {
-        let slot = slot?;
         // SAFETY: the thread sits in the slot, and nothing else uses the lane at this moment.
-        let lane = unsafe { &mut **self.queues.slot(slot).lane.get() };
+        let lane = unsafe { &mut **self.queues.slot(slot?).lane.get() };
+        self.sample_begins_in(lane, node)
+    }
+
+    /// As `sample_begins`, with the lane of this thread's slot.
+    #[inline(always)]
+    pub(super) fn sample_begins_in(&self, lane: &mut Lane, node: u32) -> Option<Instant> {
         lane.bodies = lane.bodies.wrapping_add(1);
         if self.sampled_node.load(Ordering::Relaxed) == node {
             self.sample_wait(lane, node);
