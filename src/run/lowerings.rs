@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::alerts::{Alerts, Watched};
+use super::duty::Waiting;
 use super::lowering::Lowering;
 use super::runtime::Runtime;
 use crate::abi::status::NORN_E_UNSUPPORTED;
 use crate::abi::types::norn_place;
 use crate::error::{Error, Result};
-use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::thread::Thread as StdThread;
 use crate::sync::{Mutex, RwLock};
 
@@ -34,10 +35,14 @@ pub(crate) struct Lowerings {
     /// The thread that has the duty and rests, and whether there is one.
     pub(super) resting: (AtomicBool, Mutex<Option<StdThread>>),
     /// Threads that wait without a slot and would take the duty, and how many, for a look without the lock.
-    pub(super) idlers: Mutex<Vec<StdThread>>,
+    pub(super) idlers: Mutex<Vec<Waiting>>,
     pub(super) idler_count: AtomicUsize,
+    /// When the last pass between two bodies was, as `Runtime::now_ns` has it.
+    pub(super) passed_at: AtomicI64,
     /// The longest patience of a lowering, in nanoseconds.
     pub(super) patience: AtomicU64,
+    /// Some lowering's passes are made by one thread only.
+    pub(super) bound: AtomicBool,
     /// Hundredths of a core that may go into looking for what is late; 0: not said.
     pub(super) idle_share: AtomicU32,
 }
@@ -56,6 +61,8 @@ impl Lowerings {
         let patience = list.iter().map(|lowering| lowering.patience()).max();
         let patience = patience.unwrap_or_default().as_nanos() as u64;
         self.patience.store(patience, Ordering::Relaxed);
+        let bound = list.iter().any(|lowering| lowering.is_bound());
+        self.bound.store(bound, Ordering::Relaxed);
         self.version.fetch_add(1, Ordering::SeqCst);
         self.count.set(list.len());
     }

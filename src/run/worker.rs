@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::duty::Duty;
 use super::pace::{PATIENCE, SELDOM, doze};
 use super::runtime::Runtime;
 use super::seat;
@@ -169,6 +170,9 @@ impl Runtime {
             if reason(&worth_it) {
                 break true;
             }
+            if !expected {
+                duty = duty.and_then(Duty::hand_on);
+            }
             if let Some(duty) = &mut duty
                 && duty.pass()
             {
@@ -206,6 +210,9 @@ impl Runtime {
                 // Once: this thread may be a watcher itself, and would wake itself for ever.
                 if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
                     self.wake_watchers();
+                }
+                if !expected {
+                    duty = duty.take().and_then(Duty::hand_on);
                 }
                 !park_on_duty(&mut duty, deadline) || done()
             });
