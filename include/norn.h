@@ -1290,7 +1290,8 @@ norn_status norn_intern(struct norn_runtime *rt, const char *text, const char **
 
 // Submits one task. It runs as soon as its tokens, its data and its place allow.
 //
-// `task` is read during the call. `token_or_null` receives its token (the one in `task->as`, if given).
+// `task` is read during the call; the same description, with what differs changed, serves for the next task, and costs
+// less than a new one. `token_or_null` receives its token (the one in `task->as`, if given).
 // On success norn owns `arg` until it has called `drop`; on an error nothing was taken: the caller keeps
 // `arg`, `drop` is not called, no place in a timeline is used.
 // Errors: `NORN_E_INVALID` (the text names the field), `NORN_E_UNCOVERED` (child), `NORN_E_STATE` (`as` is

@@ -84,19 +84,20 @@ impl RunningBody {
 
     /// What it knows of itself.
     pub(crate) fn info(&self) -> norn_self_info {
-        self.runtime().self_info(self.body().node)
+        self.runtime().self_info(self.body().node.get())
     }
 
     /// Ends an access.
     pub(crate) fn release(&self, data: norn_data) -> Result<()> {
-        let node = self.body().node;
+        let node = self.body().node.get();
         self.runtime()
             .act(|graph, lane| graph.release_early(lane, node, data))
     }
 
     /// Text of the failure record.
     pub(crate) fn set_failure_text(&self, text: Option<&core::ffi::CStr>) {
-        *self.body().failure_text.borrow_mut() = text.map(|text| text.to_string_lossy().into());
+        let text = text.map(|text| text.to_string_lossy().into());
+        self.body().failure_text.set(text);
     }
 
     /// A leased handle of a provider's, for an enqueue body.
@@ -110,6 +111,6 @@ impl RunningBody {
 
     /// Adds holds.
     pub(crate) fn hold(&self, holds: u32) -> Result<()> {
-        self.runtime().graph().hold(self.body().node, holds)
+        self.runtime().graph().hold(self.body().node.get(), holds)
     }
 }

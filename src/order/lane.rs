@@ -47,6 +47,14 @@ pub(crate) struct Ripple {
     pub(crate) new_causes: Vec<u32>,
 }
 
+impl Ripple {
+    /// Whether nothing is left to be done.
+    #[inline(always)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.arrivals.len() + self.endings.len() + self.runnable.len() + self.new_causes.len() == 0
+    }
+}
+
 /// Counters of one lane. Written by the lane's thread alone, several times a task, and read by anybody; so they share
 /// no cache line with another lane's.
 #[repr(align(128))]

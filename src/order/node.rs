@@ -343,14 +343,22 @@ impl Node {
     /// What every node begins with: guarded, with its body's share of the holds, and well. By who has taken its slot.
     #[inline(always)]
     pub(crate) fn begin(&self) {
-        if self.successors.load(Ordering::Relaxed) == 0 {
-            self.successors
-                .store(Successors::first().0, Ordering::Relaxed);
+        self.begin_with(GUARD);
+    }
+
+    /// As `begin`, with what its pending word shall be. Gives the generation.
+    #[inline(always)]
+    pub(crate) fn begin_with(&self, pending: u64) -> u32 {
+        let mut successors = Successors(self.successors.load(Ordering::Relaxed));
+        if successors.0 == 0 {
+            successors = Successors::first();
+            self.successors.store(successors.0, Ordering::Relaxed);
         }
-        self.pending.store(GUARD, Ordering::Relaxed);
+        self.pending.store(pending, Ordering::Relaxed);
         self.holds.store(BODY_SHARE, Ordering::Relaxed);
         self.cause.store(0, Ordering::Relaxed);
         self.annex.store(0, Ordering::Relaxed);
+        successors.generation()
     }
 
     #[inline(always)]

@@ -27,8 +27,9 @@ use crate::abi::status::{NORN_E_DEADLOCK, norn_status};
 /// What a lowering carries out. Dropped when its node is given back, however it ended.
 pub(crate) trait Operation: Send + Sync {
     /// All predecessors are done, and nothing has begun. Queues `node` for the lowering, and does nothing else: it is
-    /// called in the middle of a change of the graph, by any thread.
-    fn arrive(self: Arc<Self>, node: u32);
+    /// called in the middle of a change of the graph, by any thread. Returns whether a pass is wanted for it: not where the
+    /// thread that declares it is about to begin it itself.
+    fn arrive(self: Arc<Self>, node: u32) -> bool;
 
     /// The token was cancelled or closed before the operation was begun; it will not arrive any more. Queues what is
     /// owed to others, and does nothing else, as `arrive`.

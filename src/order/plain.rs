@@ -12,7 +12,8 @@ use crate::sync::atomic::Ordering;
 use super::graph::Graph;
 use super::lane::{Ending, Lane, count};
 use super::node::{
-    BODY_SHARE, EXPLICIT_UNIT, INLINE_SLOTS, LinkPlace, Node, Successors, flag, kind, meta,
+    BODY_SHARE, EXPLICIT_UNIT, GUARD, INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag,
+    kind, meta,
 };
 use super::token::Token;
 use crate::abi::types::*;
@@ -29,6 +30,7 @@ pub(crate) const NOT_PLAIN: u32 = flag::PARTICULAR
 /// A task that was submitted on the straight path.
 pub(crate) struct Submitted {
     pub(crate) token: Token,
+    pub(crate) index: u32,
     /// It may run at once; the caller schedules it.
     pub(crate) runnable: bool,
 }
@@ -43,17 +45,19 @@ pub(crate) fn is_plain(task: &norn_task, accesses: &[norn_access], after: &[norn
         | task.r#as.id
         | task.stream as u64
         | task.enqueue.map_or(0, |enqueue| enqueue as usize as u64);
-    wishes == 0
-        && task.run.is_some()
-        && task.cpus as u32 <= 1
-        && accesses.len() + after.len() <= INLINE_SLOTS
+    if wishes != 0 || task.run.is_none() {
+        return false;
+    }
+    // One comparison after the other: joined, they are worked out all.
+    if task.cpus as u32 > 1 {
+        return false;
+    }
+    accesses.len() + after.len() <= INLINE_SLOTS
 }
 
 impl Graph {
     /// Submits a task for which `is_plain` holds. None: something else about it is not; nothing was done.
-    ///
-    /// A function of its own, as are the two it calls: inlined, each would keep the others' values out of the registers.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn submit_plain(
         &self,
         lane: &mut Lane,
@@ -74,28 +78,52 @@ impl Graph {
             }
             node.has(flag::ODD_PHASE)
         };
-        for token in after {
-            self.live_node(Token::from(*token)).ok()?;
-        }
-        let slots = accesses.len() + after.len();
-        let state = kind::TASK
-            | flag::COUNTED
-            | Node::slot_bits(slots)
-            | if odd { flag::ODD_PHASE } else { 0 };
         if !self.nodes.stock(&mut lane.nodes, 1) {
             return None;
         }
+        let state = kind::TASK | flag::COUNTED | if odd { flag::ODD_PHASE } else { 0 };
+        if !accesses.is_empty() || !after.is_empty() {
+            return self.join_plain(lane, task, accesses, after, state);
+        }
+        // Nothing to wait for, and nobody knows it, so nobody dooms it either: it has arrived.
+        let (entrant, token) = self.enter_plain(lane, task, state, 1, 0);
+        count(&lane.counters.submitted[usize::from(odd)], 1);
+        Some(Submitted {
+            token,
+            index: entrant.index,
+            runnable: true,
+        })
+    }
+
+    /// Submits a task with accesses or tokens to wait for.
+    ///
+    /// The two it calls are functions of their own: inlined, each would keep the others' values out of the registers.
+    #[inline(always)]
+    fn join_plain(
+        &self,
+        lane: &mut Lane,
+        task: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+        state: u32,
+    ) -> Option<Submitted> {
+        for token in after {
+            self.live_node(Token::from(*token)).ok()?;
+        }
+        let state = state | Node::slot_bits(accesses.len() + after.len());
         let (entrant, mut units) = if accesses.is_empty() {
-            (self.enter_plain(lane, task, state, 1), 0)
+            (self.enter_plain(lane, task, state, 1, GUARD).0, 0)
         } else {
             let (index, units) = self.place_plain(lane, task, accesses, state)?;
             (self.entrant(index.get()), u64::from(units))
         };
-        let token = entrant.node.token(self.id, entrant.index);
+        let index = entrant.index;
+        let token = entrant.node.token(self.id, index);
         if !after.is_empty() {
-            units += self.come_after(lane, entrant.index, after, accesses.len());
+            units += self.come_after(lane, index, after, accesses.len());
         }
-        count(&lane.counters.submitted[usize::from(odd)], 1);
+        let phase = usize::from(state & flag::ODD_PHASE != 0);
+        count(&lane.counters.submitted[phase], 1);
         let mut runnable = false;
         if units != 0 {
             count(&lane.counters.edges, super::submit::units_to_edges(units));
@@ -105,10 +133,14 @@ impl Graph {
             entrant.node.pending.store(0, Ordering::Release);
             runnable = entrant.node.cause.load(Ordering::Relaxed) == 0;
             if !runnable {
-                lane.ripple.arrivals.push(entrant.index);
+                lane.ripple.arrivals.push(index);
             }
         }
-        Some(Submitted { token, runnable })
+        Some(Submitted {
+            token,
+            index,
+            runnable,
+        })
     }
 
     /// Makes a node wait for tokens, with the links in its slots from number `first` on. Gives the units to add to its
@@ -149,19 +181,24 @@ impl Graph {
         }
     }
 
-    /// Whether a task that has run may be completed on the straight path. `state`: as it was before the body.
+    /// Whether a plain task that has run may be completed on the straight path.
     #[inline(always)]
-    pub(crate) fn ended_plain(&self, node: &Node, state: u32) -> bool {
+    pub(crate) fn ended_plain(&self, node: &Node) -> bool {
         // The body may have taken holds or submitted children; only it could.
-        state & NOT_PLAIN == 0
-            && node.annex.load(Ordering::Relaxed) == 0
-            && node.holds.load(Ordering::Acquire) == BODY_SHARE
+        node.annex.load(Ordering::Relaxed) == 0 && node.holds.load(Ordering::Acquire) == BODY_SHARE
     }
 
-    /// Completes a plain task whose body has ended well. What follows is in the lane's ripple.
+    /// Completes a plain task whose body has ended well and whose argument is destroyed. `state`: as it was before the
+    /// body. Gives the links of those to release (`release_well`); what else follows is in the lane's ripple, and nothing
+    /// does where the task had no slots.
     #[inline(always)]
-    pub(crate) fn complete_plain(&self, lane: &mut Lane, index: u32, node: &Node, state: u32) {
-        self.destroy_argument(node);
+    pub(crate) fn complete_plain(
+        &self,
+        lane: &mut Lane,
+        index: u32,
+        node: &Node,
+        state: u32,
+    ) -> LinkId {
         for slot in &node.slots[..Node::slots_in(state)] {
             let epoch = slot.epoch.load(Ordering::Relaxed);
             if epoch != 0 {
@@ -175,7 +212,6 @@ impl Graph {
             .successors
             .swap(now.moved_on(false).0, Ordering::AcqRel);
         let taken = Successors(taken);
-        self.release_well(lane, taken.head());
         if taken.is_observed() {
             self.observers
                 .tell(Token::new(self.id, index, taken.generation()));
@@ -184,16 +220,14 @@ impl Graph {
         if !Node::is_worn_out(taken.generation() + 1) {
             self.nodes.give(&mut lane.nodes, index);
         }
+        taken.head()
     }
 
-    /// A node that has arrived, and its state, if it may run and asks for nothing in particular.
+    /// Whether a node that has arrived may run and asks for nothing in particular.
     #[inline(always)]
-    pub(crate) fn arrived_plain(&self, index: u32) -> Option<(&Node, u32)> {
-        let node = self.nodes.get(index);
-        let state = node.load_state();
-        let plain = state & (kind::MASK | NOT_PLAIN) == kind::TASK
+    pub(crate) fn arrived_plain(&self, node: &Node) -> bool {
+        node.load_state() & (kind::MASK | NOT_PLAIN) == kind::TASK
             && node.priority() == 0
-            && node.cause.load(Ordering::Relaxed) == 0;
-        plain.then_some((node, state))
+            && node.cause.load(Ordering::Relaxed) == 0
     }
 }

@@ -13,7 +13,7 @@ use super::datum::DataTable;
 use super::graph::Graph;
 use super::joiner::{Joiner, Room};
 use super::lane::Lane;
-use super::node::{DATA_UNIT, INLINE_SLOTS, LinkId, Node, meta};
+use super::node::{DATA_UNIT, GUARD, INLINE_SLOTS, LinkId, Node, meta};
 use super::timeline::{Run, Timeline};
 use super::token::Token;
 use crate::abi::types::*;
@@ -105,13 +105,15 @@ impl<'a> Entrant<'a> {
     }
 
     /// As `Timeline::place`, for a plain timeline and a READ, WRITE or READ_WRITE whose link and membership go to a
-    /// slot, so that nothing can fail: epochs are in stock. Gives the units to add to the pending word.
+    /// slot, so that nothing can fail: epochs are in stock. `writer` is the node of the timeline's writer, `token` the
+    /// entrant's own. Gives the units to add to the pending word.
     #[inline(always)]
     fn take_place(
         self,
         lane: &mut Lane,
         timeline: &mut Timeline,
         writer: *const Node,
+        token: Token,
         position: usize,
         mode: i32,
     ) -> u64 {
@@ -147,7 +149,7 @@ impl<'a> Entrant<'a> {
             timeline.wait_for_members_at(&mut joiner, lane, false);
             units = joiner.units;
         }
-        timeline.writer = self.node.token(self.graph.id, self.index);
+        timeline.writer = token;
         units
     }
 }
@@ -163,7 +165,8 @@ impl Graph {
         }
     }
 
-    /// A node in stock filled for a plain task, known to nobody yet. `lines`: how many of its cache lines are used.
+    /// A node in stock filled for a plain task, with its token, which nobody knows yet. `lines`: how many of its cache
+    /// lines are used. `pending`: its pending word.
     #[inline(always)]
     pub(super) fn enter_plain(
         &self,
@@ -171,10 +174,11 @@ impl Graph {
         task: &norn_task,
         state: u32,
         lines: usize,
-    ) -> Entrant<'_> {
+        pending: u64,
+    ) -> (Entrant<'_>, Token) {
         let entrant = self.entrant(self.nodes.take_in_stock(&mut lane.nodes, lines));
         let node = entrant.node;
-        node.begin();
+        let generation = node.begin_with(pending);
         let run = task.run.map_or(0, |run| run as usize);
         node.run.store(run, Ordering::Relaxed);
         node.argument.store(task.arg as usize, Ordering::Relaxed);
@@ -183,7 +187,8 @@ impl Graph {
         node.set_name_priority(task.name, task.priority);
         // Release: reports that see the kind see the fields above.
         node.state.store(state, Ordering::Release);
-        entrant
+        let token = Token::new(self.id, entrant.index, generation);
+        (entrant, token)
     }
 
     /// Takes a node in stock and its places in all timelines, in one step. Gives its index and the units to add to its
@@ -204,12 +209,12 @@ impl Graph {
         if !self.find_places(&mut data, accesses, &mut places) {
             return None;
         }
-        let entrant = self.enter_plain(lane, task, state, 2);
+        let (entrant, token) = self.enter_plain(lane, task, state, 2, GUARD);
         let mut units = 0;
         for (position, (place, access)) in places.iter().zip(accesses).enumerate() {
             // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
             let timeline = unsafe { &mut *place.timeline };
-            units += entrant.take_place(lane, timeline, place.writer, position, access.mode);
+            units += entrant.take_place(lane, timeline, place.writer, token, position, access.mode);
         }
         Some((NonZeroU32::new(entrant.index)?, units as u32))
     }

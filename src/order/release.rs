@@ -95,9 +95,15 @@ impl Graph {
         kept
     }
 
-    /// As `release_links` of all links, where the predecessor has succeeded.
+    /// As `release_links` of all links, where the predecessor has succeeded. What arrives goes to `arrive`, but for what
+    /// waits with a link in a record: that goes to the ripple.
     #[inline(always)]
-    pub(crate) fn release_well(&self, lane: &mut Lane, first: LinkId) {
+    pub(crate) fn release_well<'a>(
+        &'a self,
+        lane: &mut Lane,
+        first: LinkId,
+        mut arrive: impl FnMut(&mut Lane, u32, &'a Node),
+    ) {
         let mut link = first;
         while link != LinkId::NONE {
             let LinkPlace::Slot { consumer, slot } = link.place() else {
@@ -109,7 +115,16 @@ impl Graph {
             // Read first: once satisfied, the consumer may be gone.
             link = LinkId(slot.next.load(Ordering::Relaxed));
             let unit = unit_of(slot.meta.load(Ordering::Relaxed));
-            self.satisfy_node(lane, consumer, node, unit);
+            plant!("complete.satisfy");
+            let left = node
+                .pending
+                .fetch_sub(unit, Ordering::AcqRel)
+                .wrapping_sub(unit);
+            if left == 0 {
+                arrive(lane, consumer, node);
+            } else if left & CANCEL_MARK != 0 {
+                self.satisfied_cancelled(lane, consumer, unit, left);
+            }
         }
     }
 

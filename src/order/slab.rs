@@ -23,6 +23,10 @@ const CHUNK_BITS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 12 };
 const CHUNK: usize = 1 << CHUNK_BITS;
 /// Slots a magazine exchanges with the depot at a time.
 const BATCH: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
+/// Slots with which a magazine gives a batch back.
+const MANY: usize = 2 * BATCH;
+/// Slots a magazine has room for, a power of two: `MANY`, and a batch beside the few that one submission may need.
+const ROOM: usize = if MANY > 8 { MANY } else { 8 };
 
 /// How many takes ahead a slot is fetched.
 const AHEAD: usize = 6;
@@ -59,10 +63,42 @@ pub(crate) struct Slab<T: Vacant> {
     limit: u32,
 }
 
-/// Free slots held by one lane.
-#[derive(Default)]
+/// Free slots held by one lane: the one that came last goes first.
 pub(crate) struct Magazine {
-    free: Vec<u32>,
+    free: [u32; ROOM],
+    count: usize,
+}
+
+impl Default for Magazine {
+    fn default() -> Self {
+        Self {
+            free: [0; ROOM],
+            count: 0,
+        }
+    }
+}
+
+impl Magazine {
+    #[cfg(all(test, any(loom, shuttle)))]
+    fn held(&self) -> &[u32] {
+        &self.free[..self.count]
+    }
+
+    /// There must be room. What is masked is less than `ROOM` anyway, but so it need not be compared.
+    #[inline(always)]
+    fn push(&mut self, index: u32) {
+        debug_assert!(self.count < ROOM, "the magazine is full");
+        self.free[self.count % ROOM] = index;
+        self.count += 1;
+    }
+
+    /// There must be one.
+    #[inline(always)]
+    fn pop(&mut self) -> u32 {
+        debug_assert!(self.count > 0, "the magazine is empty");
+        self.count = self.count.wrapping_sub(1);
+        self.free[self.count % ROOM]
+    }
 }
 
 impl<T: Vacant> Slab<T> {
@@ -106,6 +142,15 @@ impl<T: Vacant> Slab<T> {
         cell.load(Ordering::Relaxed).wrapping_add(index as usize)
     }
 
+    /// As `get`, of a slot that will be changed at once and may lie in another core's cache: it is fetched for that, and
+    /// not first to be read and then again.
+    #[inline(always)]
+    pub(crate) fn get_to_change(&self, index: u32) -> &T {
+        let slot = self.get(index);
+        prefetch_for_write(core::ptr::from_ref(slot).cast());
+        slot
+    }
+
     /// Fetches the first line of a slot that will be changed at once, and says where it is. Index 0 fetches nothing of
     /// use and is nowhere.
     #[inline(always)]
@@ -132,7 +177,7 @@ impl<T: Vacant> Slab<T> {
     /// Takes a free slot; none only when all `limit` are in use.
     #[inline(always)]
     pub(crate) fn take(&self, magazine: &mut Magazine) -> Option<u32> {
-        if magazine.free.is_empty() {
+        if magazine.count == 0 {
             return self.refill(magazine);
         }
         Some(self.take_in_stock(magazine, size_of::<T>().div_ceil(64)))
@@ -141,33 +186,32 @@ impl<T: Vacant> Slab<T> {
     /// Takes a free slot of which `stock` has said that there is one. Soon one is taken of which `lines` lines are used.
     #[inline(always)]
     pub(crate) fn take_in_stock(&self, magazine: &mut Magazine, lines: usize) -> u32 {
-        let index = magazine.free.pop();
-        debug_assert!(index.is_some(), "the magazine is empty");
-        if let Some(soon) = magazine.free.len().checked_sub(AHEAD) {
-            self.prefetch(magazine.free[soon], lines);
+        let index = magazine.pop();
+        if let Some(soon) = magazine.count.checked_sub(AHEAD) {
+            self.prefetch(magazine.free[soon % ROOM], lines);
         }
-        index.unwrap_or(0)
+        index
     }
 
     /// Sees to it that the next `count` takes, few, will succeed; false if they might not.
     #[inline(always)]
     pub(crate) fn stock(&self, magazine: &mut Magazine, count: usize) -> bool {
-        magazine.free.len() >= count || self.stock_slowly(magazine, count)
+        magazine.count >= count || self.stock_slowly(magazine, count)
     }
 
     #[cold]
     fn stock_slowly(&self, magazine: &mut Magazine, count: usize) -> bool {
         if let Some(index) = self.refill(magazine) {
-            magazine.free.push(index);
+            magazine.push(index);
         }
-        magazine.free.len() >= count
+        magazine.count >= count
     }
 
     #[cold]
     fn refill(&self, magazine: &mut Magazine) -> Option<u32> {
         if let Some(batch) = self.depot.lock().pop() {
-            magazine.free.extend_from_slice(&batch);
-            return magazine.free.pop();
+            batch.iter().for_each(|index| magazine.push(*index));
+            return Some(magazine.pop());
         }
         let first = self
             .next
@@ -182,11 +226,19 @@ impl<T: Vacant> Slab<T> {
             })
             .ok()?;
         let end = first.saturating_add(BATCH as u32).min(self.limit);
-        // Every other one first: two that share a cache line are in use by different threads if they are taken one after
-        // the other.
-        magazine.free.extend((first..end).rev().skip(1).step_by(2));
-        magazine.free.extend((first..end).rev().step_by(2));
-        magazine.free.pop()
+        let last_first = || (first..end).rev();
+        if size_of::<T>() < 64 {
+            // Every other one first: two that share a cache line are in use by different threads if they are taken one after
+            // the other.
+            let order = last_first()
+                .skip(1)
+                .step_by(2)
+                .chain(last_first().step_by(2));
+            order.for_each(|index| magazine.push(index));
+        } else {
+            last_first().for_each(|index| magazine.push(index));
+        }
+        Some(magazine.pop())
     }
 
     fn make_chunks(&self, first: u32, end: u32) {
@@ -244,8 +296,8 @@ impl<T: Vacant> Slab<T> {
     /// Gives a slot back.
     #[inline(always)]
     pub(crate) fn give(&self, magazine: &mut Magazine, index: u32) {
-        magazine.free.push(index);
-        if magazine.free.len() >= 2 * BATCH {
+        magazine.push(index);
+        if magazine.count >= MANY {
             self.spill(magazine);
         }
     }
@@ -255,7 +307,8 @@ impl<T: Vacant> Slab<T> {
         // The older half goes, the slots just used stay warm here.
         let mut batch = [0; BATCH];
         batch.copy_from_slice(&magazine.free[..BATCH]);
-        magazine.free.drain(..BATCH);
+        magazine.free.copy_within(BATCH.., 0);
+        magazine.count -= BATCH;
         self.depot.lock().push(batch);
     }
 
@@ -269,7 +322,7 @@ impl<T: Vacant> Slab<T> {
     pub(crate) fn free_slots(&self, magazines: &[&Magazine]) -> usize {
         let depot = self.depot.lock();
         let mut free: Vec<u32> = depot.iter().flatten().copied().collect();
-        free.extend(magazines.iter().flat_map(|magazine| &magazine.free));
+        free.extend(magazines.iter().flat_map(|magazine| magazine.held()));
         let count = free.len();
         free.sort_unstable();
         free.dedup();

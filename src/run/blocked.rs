@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use crate::sync::Mutex;
 
+use super::alerts::{Alerts, Watched};
 use super::runtime::Runtime;
 use super::seat;
 use super::wait::Watching;
@@ -145,7 +146,7 @@ impl BlockedBody {
 pub(crate) struct BlockedBodies {
     /// Bodies that may go on, in the order their tokens completed.
     ready: Mutex<VecDeque<Arc<Grant>>>,
-    ready_count: AtomicUsize,
+    ready_count: Watched,
     spares: Mutex<Vec<Arc<Grant>>>,
     /// Those of all threads of norn's own, wherever they are; a panic may lose one on its way.
     all_spares: Mutex<Vec<Arc<Grant>>>,
@@ -160,10 +161,10 @@ pub(crate) struct BlockedBodies {
 }
 
 impl BlockedBodies {
-    pub(crate) fn new(max_threads: usize) -> Self {
+    pub(crate) fn new(max_threads: usize, alerts: &Alerts) -> Self {
         Self {
             ready: Mutex::new(VecDeque::new()),
-            ready_count: AtomicUsize::new(0),
+            ready_count: Watched::new(alerts),
             spares: Mutex::new(Vec::new()),
             all_spares: Mutex::new(Vec::new()),
             waiting: Mutex::new(Vec::new()),
@@ -179,7 +180,7 @@ impl BlockedBodies {
             let mut ready = self.ready.lock();
             plant!("wait.ready_locked");
             ready.push_back(grant);
-            self.ready_count.store(ready.len(), Ordering::SeqCst);
+            self.ready_count.set(ready.len());
         }
         if self.given_up.load(Ordering::SeqCst) {
             self.give_up();
@@ -191,7 +192,7 @@ impl BlockedBodies {
         self.given_up.store(true, Ordering::SeqCst);
         {
             let mut ready = self.ready.lock();
-            self.ready_count.store(0, Ordering::SeqCst);
+            self.ready_count.set(0);
             for grant in ready.drain(..) {
                 grant.give(Granted::Stop);
             }
@@ -238,14 +239,14 @@ impl BlockedBodies {
         let mut ready = self.ready.lock();
         let before = ready.len();
         ready.retain(|other| !Arc::ptr_eq(other, grant));
-        self.ready_count.store(ready.len(), Ordering::SeqCst);
+        self.ready_count.set(ready.len());
         ready.len() < before
     }
 
     /// Whether a body waits for a slot to go on in.
     #[inline(always)]
     pub(crate) fn any_ready(&self) -> bool {
-        self.ready_count.load(Ordering::SeqCst) != 0
+        self.ready_count.get(Ordering::SeqCst) != 0
     }
 
     /// Whether a blocked body may go on although nothing in this graph does.
@@ -256,7 +257,7 @@ impl BlockedBodies {
     /// Cheap form of `any_ready` for the worker's loop.
     #[inline(always)]
     pub(crate) fn maybe_ready(&self) -> bool {
-        self.ready_count.load(Ordering::Relaxed) != 0
+        self.ready_count.get(Ordering::Relaxed) != 0
     }
 
     /// Gives `slot` to the body that has waited longest for one. False if there is none.
@@ -264,7 +265,7 @@ impl BlockedBodies {
         let grant = {
             let mut ready = self.ready.lock();
             let grant = ready.pop_front();
-            self.ready_count.store(ready.len(), Ordering::SeqCst);
+            self.ready_count.set(ready.len());
             grant
         };
         match grant {

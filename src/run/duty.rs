@@ -23,6 +23,10 @@
 //! nobody has the duty or its holder rests: `untold` is set before that look, and looked at after the duty is given
 //! back and after the holder says that it rests.
 //!
+//! A thread that waits without a slot sees what it waits for soonest where it makes the passes itself: nobody need wake it then.
+//! So a worker that has found nothing to do *hands the duty on* to one: `duty` stays taken, the thread's entry in
+//! `idlers` says that it is its own now, and it either goes on with it or gives it back when it leaves the list.
+//!
 //! Against a lost offer: a thread enters the list of idlers, or the list of sleeping workers, before it looks a last time
 //! whether the duty is free and passes are wanted, and parks only if not. Both lists are under locks, and the
 //! second is counted before that look, so an offerer that finds neither to hold anybody made its want visible before that
@@ -37,6 +41,7 @@ use super::lowering::Lowering;
 use super::lowerings::List;
 use super::runtime::Runtime;
 use crate::sync::atomic::Ordering;
+use crate::sync::thread::Thread as StdThread;
 
 /// The right to make passes, while it lives.
 pub(crate) struct Duty<'a> {
@@ -51,7 +56,12 @@ pub(crate) struct Duty<'a> {
     budget: Budget,
     /// Passes in which something went on.
     good_passes: u32,
+    /// Another thread has it now.
+    handed_on: bool,
 }
+
+/// Nanoseconds between two passes between bodies that have nothing to begin.
+const BETWEEN_BODIES: i64 = 5000;
 
 /// Passes in which operations may end before watchers are told.
 const UNTOLD_PASSES: u32 = 64;
@@ -101,6 +111,24 @@ impl Duty<'_> {
             && (self.runtime.runs_bodies_here() || !self.runtime.wants_worker())
     }
 
+    /// Gives the duty to a thread that waits without a slot, where there is one and work needs no slot. Returns it else.
+    pub(crate) fn hand_on(mut self) -> Option<Self> {
+        let lowerings = &self.runtime.lowerings;
+        if lowerings.idler_count.load(Ordering::SeqCst) == 0 || self.runtime.wants_worker() {
+            return Some(self);
+        }
+        let mut idlers = lowerings.idlers.lock();
+        let Some(idler) = idlers.last_mut() else {
+            drop(idlers);
+            return Some(self);
+        };
+        idler.given = Some(self.since.get());
+        idler.thread.unpark();
+        drop(idlers);
+        self.handed_on = true;
+        None
+    }
+
     /// How long the thread may sleep; none where passes without a pause are worth their cost.
     pub(crate) fn pause(&self) -> Option<Duration> {
         self.is_late().then(|| self.pause_now())
@@ -130,6 +158,9 @@ impl Duty<'_> {
 
 impl Drop for Duty<'_> {
     fn drop(&mut self) {
+        if self.handed_on {
+            return;
+        }
         let lowerings = &self.runtime.lowerings;
         lowerings.duty.store(false, Ordering::SeqCst);
         self.runtime.tell_watchers();
@@ -138,6 +169,24 @@ impl Drop for Duty<'_> {
             self.runtime.offer_duty_of(&self.list);
         } else {
             self.runtime.offer_duty();
+        }
+    }
+}
+
+/// The duty, for less than a pass.
+pub(crate) struct Moment<'a>(&'a Runtime);
+
+impl Drop for Moment<'_> {
+    fn drop(&mut self) {
+        let lowerings = &self.0.lowerings;
+        lowerings.duty.store(false, Ordering::SeqCst);
+        self.0.tell_watchers();
+        // Most often there is nobody to offer it to. The order is that of `offer_duty_of`.
+        if lowerings.bound.load(Ordering::Relaxed)
+            || self.0.sleep.sleeping() != 0
+            || lowerings.idler_count.load(Ordering::SeqCst) != 0
+        {
+            self.0.offer_duty();
         }
     }
 }
@@ -160,7 +209,7 @@ impl Runtime {
     /// Whether a pass by this thread could achieve something.
     #[inline(always)]
     pub(crate) fn wants_pass(&self) -> bool {
-        self.lowerings.count.load(Ordering::SeqCst) != 0 && self.any_lowering_wants_pass()
+        self.lowerings.count.get(Ordering::SeqCst) != 0 && self.any_lowering_wants_pass()
     }
 
     #[cold]
@@ -172,7 +221,7 @@ impl Runtime {
     /// The duty, if passes by this thread are wanted and nobody has it.
     #[inline(always)]
     pub(crate) fn take_duty(&self) -> Option<Duty<'_>> {
-        if self.lowerings.count.load(Ordering::SeqCst) == 0 {
+        if self.lowerings.count.get(Ordering::SeqCst) == 0 {
             return None;
         }
         self.take_wanted_duty()
@@ -184,15 +233,27 @@ impl Runtime {
         if !wanted || self.lowerings.duty.swap(true, Ordering::SeqCst) {
             return None;
         }
-        Some(Duty {
+        Some(self.duty_over(&list, None))
+    }
+
+    /// The duty for less than a pass, whether or not passes are wanted, if nobody has it.
+    pub(crate) fn take_duty_for_a_moment(&self) -> Option<Moment<'_>> {
+        let taken = self.lowerings.duty.swap(true, Ordering::SeqCst);
+        (!taken).then_some(Moment(self))
+    }
+
+    /// The duty, which this thread has taken or been given. `since`: see there.
+    fn duty_over(&self, list: &List, since: Option<Instant>) -> Duty<'_> {
+        Duty {
             runtime: self,
             list: list.clone(),
             version: self.lowerings.version.load(Ordering::SeqCst),
-            since: Cell::new(None),
+            since: Cell::new(since),
             patience: self.patience(),
             budget: Budget::default(),
             good_passes: 0,
-        })
+            handed_on: false,
+        }
     }
 
     /// The shortest pause of those that want passes; `usual`: of those that say none.
@@ -226,20 +287,53 @@ impl Runtime {
         self.wants_pass() && !self.lowerings.duty.load(Ordering::SeqCst)
     }
 
-    /// One pass between other work, where nobody has the duty.
+    /// Whether somebody makes passes without a pause.
+    pub(crate) fn duty_is_at_work(&self) -> bool {
+        self.lowerings.duty.load(Ordering::SeqCst)
+            && !self.lowerings.resting.0.load(Ordering::SeqCst)
+    }
+
+    /// One pass, where nobody has the duty.
+    pub(crate) fn pass_now(&self) {
+        if let Some(mut duty) = self.take_duty() {
+            duty.pass();
+        }
+    }
+
+    /// One pass between two bodies, where nobody has the duty and something is to be begun, or the last one was some time ago:
+    /// a pass that finds nothing costs as much as a few small bodies.
     #[inline(always)]
     pub(crate) fn pass_by_the_way(&self) {
-        if self.has_lowerings()
-            && let Some(mut duty) = self.take_duty()
-        {
-            duty.pass();
+        if self.has_lowerings() {
+            self.pass_between_bodies();
+        }
+    }
+
+    fn pass_between_bodies(&self) {
+        let lowerings = &self.lowerings;
+        if lowerings.duty.load(Ordering::Relaxed) {
+            return;
+        }
+        let (mut wanted, mut pressing) = (false, false);
+        for lowering in lowerings.list.read().iter() {
+            let wants = lowering.wants_pass();
+            wanted |= wants;
+            pressing |= wants && lowering.is_pressing();
+        }
+        if !wanted {
+            return;
+        }
+        let now = self.now_ns();
+        if pressing || now - lowerings.passed_at.load(Ordering::Relaxed) >= BETWEEN_BODIES {
+            lowerings.passed_at.store(now, Ordering::Relaxed);
+            self.pass_now();
         }
     }
 
     /// Passes are wanted: wakes somebody to make them, if nobody does.
     #[cold]
     pub(crate) fn offer_duty(&self) {
-        if self.lowerings.count.load(Ordering::SeqCst) == 0 {
+        if self.lowerings.count.get(Ordering::SeqCst) == 0 {
             return;
         }
         self.offer_duty_of(&self.lowerings.list.read());
@@ -268,35 +362,70 @@ impl Runtime {
         if self.sleep.sleeping() != 0 {
             self.sleep.wake_one();
         } else if self.lowerings.idler_count.load(Ordering::SeqCst) != 0
-            && let Some(thread) = self.lowerings.idlers.lock().last()
+            && let Some(idler) = self.lowerings.idlers.lock().last()
         {
-            thread.unpark();
+            idler.thread.unpark();
         }
     }
+}
+
+/// A thread in the list of those that wait without a slot.
+pub(super) struct Waiting {
+    thread: StdThread,
+    /// It has been given the duty, by a thread for which something last went on then.
+    given: Option<Option<Instant>>,
 }
 
 /// This thread waits without a slot and takes the duty where it is offered.
 pub(crate) struct Idler<'a>(&'a Runtime);
 
+/// What a thread waits with where it sits in no slot: its entry in the list, and the duty, if it has them.
+#[derive(Default)]
+pub(crate) struct Idle<'a> {
+    pub(crate) duty: Option<Duty<'a>>,
+    pub(crate) idler: Option<Idler<'a>>,
+}
+
 impl<'a> Idler<'a> {
     pub(crate) fn new(runtime: &'a Runtime) -> Self {
-        let me = crate::sync::thread::current();
-        runtime.lowerings.idlers.lock().push(me);
+        let thread = crate::sync::thread::current();
+        let given = None;
+        let mut idlers = runtime.lowerings.idlers.lock();
+        idlers.push(Waiting { thread, given });
         runtime.lowerings.idler_count.fetch_add(1, Ordering::SeqCst);
+        drop(idlers);
         Self(runtime)
+    }
+
+    /// The duty, if it was handed on to this thread or is wanted and nobody has it.
+    pub(crate) fn take_duty(&self) -> Option<Duty<'a>> {
+        let me = crate::sync::thread::current().id();
+        let mut idlers = self.0.lowerings.idlers.lock();
+        let mut mine = idlers.iter_mut().filter(|idler| idler.thread.id() == me);
+        let given = mine.find_map(|idler| idler.given.take());
+        drop(idlers);
+        match given {
+            Some(since) => Some(self.0.duty_over(&self.0.lowerings.list.read(), since)),
+            None => self.0.take_duty(),
+        }
     }
 }
 
 impl Drop for Idler<'_> {
     fn drop(&mut self) {
+        let lowerings = &self.0.lowerings;
         let me = crate::sync::thread::current().id();
-        let mut idlers = self.0.lowerings.idlers.lock();
-        if let Some(position) = idlers.iter().position(|thread| thread.id() == me) {
-            idlers.swap_remove(position);
-            self.0.lowerings.idler_count.fetch_sub(1, Ordering::SeqCst);
+        let mut idlers = lowerings.idlers.lock();
+        let position = idlers.iter().position(|idler| idler.thread.id() == me);
+        let left = position.map(|position| idlers.swap_remove(position));
+        if left.is_some() {
+            lowerings.idler_count.fetch_sub(1, Ordering::SeqCst);
         }
         drop(idlers);
-        // An offer made to this thread must not be lost.
-        self.0.offer_duty();
+        // Neither the duty, nor an offer made to this thread, must be lost.
+        match left.and_then(|left| left.given) {
+            Some(since) => drop(self.0.duty_over(&lowerings.list.read(), since)),
+            None => self.0.offer_duty(),
+        }
     }
 }

@@ -7,8 +7,9 @@
 //! parallel region is open then) and gathers again before it goes on, or a child
 //! that wants several workers too would wait for its parent for ever.
 
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::Ordering;
 
+use super::alerts::{Alerts, Watched};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 #[derive(Default)]
@@ -35,14 +36,22 @@ pub(crate) struct Gang {
     state: Mutex<State>,
     bell: Condvar,
     /// Copy of `wanted`, for the worker's loop.
-    wanted: AtomicUsize,
+    wanted: Watched,
 }
 
 impl Gang {
+    /// Nobody gathers.
+    pub(crate) fn new(alerts: &Alerts) -> Self {
+        Self {
+            wanted: Watched::new(alerts),
+            ..Self::default()
+        }
+    }
+
     /// Whether a worker is wanted.
     #[inline(always)]
     pub(crate) fn wants(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) != 0
+        self.wanted.get(Ordering::Relaxed) != 0
     }
 
     /// Lends the calling worker until the gathering body has ended, if one is wanted.
@@ -55,7 +64,7 @@ impl Gang {
 
     fn lend_locked(&self, state: &mut MutexGuard<'_, State>) {
         state.wanted -= 1;
-        self.wanted.store(state.wanted, Ordering::SeqCst);
+        self.wanted.set(state.wanted);
         let round = state.round;
         self.bell.notify_all();
         while state.round == round && !state.given_up {
@@ -95,7 +104,7 @@ impl Gang {
         if state.opener_away {
             self.lend_opener(&mut state);
         }
-        self.wanted.store(state.wanted, Ordering::SeqCst);
+        self.wanted.set(state.wanted);
         drop(state);
         wake();
         let mut state = self.state.lock();
@@ -108,7 +117,7 @@ impl Gang {
         if state.wanted > 0 && !state.opener_lent {
             state.wanted -= 1;
             state.opener_lent = true;
-            self.wanted.store(state.wanted, Ordering::SeqCst);
+            self.wanted.set(state.wanted);
             self.bell.notify_all();
         }
     }

@@ -2,10 +2,12 @@
 //! given share of a core.
 //!
 //! What a look costs, with going to sleep and waking, is measured by the thread's own CPU clock and not assumed: it
-//! differs by a factor of ten between machines. While it rests the thread asks the system for short sleeps to be kept to
+//! differs by a factor of ten between machines. So is how much longer than asked for the time from look to look is: a sleep
+//! ends late, by as much as it lasts on some machines, and what is not used then may be used by looking earlier. While it rests the thread asks the system for short sleeps to be kept to
 //! the microsecond, and has its own setting back afterwards.
 
-use std::time::Duration;
+use core::cell::Cell;
+use std::time::{Duration, Instant};
 
 /// The sleep where no share is given, and the longest one.
 const PLAIN: Duration = Duration::from_micros(100);
@@ -17,10 +19,13 @@ const FIRST_COST: Duration = Duration::from_micros(20);
 /// A thread's budget for looking, while it has the duty.
 #[derive(Default)]
 pub(crate) struct Budget {
-    /// CPU time of the thread at the last look of a rest.
-    seen: Option<Duration>,
+    /// CPU time of the thread at the last look of a rest, and when that was.
+    seen: Option<(Duration, Instant)>,
     /// Mean cost of a look.
     cost: Option<Duration>,
+    /// The last pause given, and by how much the time between two looks is longer in the mean.
+    given: Cell<Duration>,
+    beyond: Option<Duration>,
     /// The thread's own timer slack, to be restored.
     slack: Option<libc::c_int>,
 }
@@ -28,11 +33,19 @@ pub(crate) struct Budget {
 impl Budget {
     /// How long to sleep before the next look. `share`: hundredths of a core; 0: none is given.
     pub(crate) fn pause(&self, share: u32) -> Duration {
-        match share {
+        let pause = match share {
             0 => PLAIN,
             100.. => Duration::ZERO,
-            share => (self.cost.unwrap_or(FIRST_COST) * (100 - share) / share).min(LONGEST),
-        }
+            share => {
+                let cost = self.cost.unwrap_or(FIRST_COST);
+                let beyond = self.beyond.unwrap_or(cost);
+                // Not less than a look costs, or it would be no rest.
+                let pause = (cost * 100 / share).saturating_sub(beyond).max(cost);
+                pause.min(LONGEST)
+            }
+        };
+        self.given.set(pause);
+        pause
     }
 
     /// A look during a rest is over.
@@ -41,12 +54,14 @@ impl Budget {
             self.slack = Some(own_slack());
             set_slack(1);
         }
-        let now = cpu_time();
-        if let Some(seen) = self.seen {
-            let cost = now.saturating_sub(seen);
-            self.cost = Some(self.cost.map_or(cost, |mean| (mean * 7 + cost) / 8));
+        let (used, now) = (cpu_time(), Instant::now());
+        if let Some((used_before, before)) = self.seen {
+            let mean = |mean: Option<Duration>, new| mean.map_or(new, |mean| (mean * 7 + new) / 8);
+            self.cost = Some(mean(self.cost, used.saturating_sub(used_before)));
+            let beyond = (now - before).saturating_sub(self.given.get());
+            self.beyond = Some(mean(self.beyond, beyond));
         }
-        self.seen = Some(now);
+        self.seen = Some((used, now));
     }
 
     /// Something has come: the next rest is measured anew.
@@ -98,19 +113,29 @@ mod tests {
 
     #[test]
     fn a_smaller_share_sleeps_longer_in_proportion() {
-        let budget = Budget {
-            cost: Some(Duration::from_micros(10)),
-            ..Budget::default()
-        };
+        let mut budget = Budget::default();
+        budget.cost = Some(Duration::from_micros(10));
         assert_eq!(budget.pause(20), Duration::from_micros(40));
         assert_eq!(budget.pause(5), Duration::from_micros(190));
         assert_eq!(budget.pause(100), Duration::ZERO);
         assert_eq!(budget.pause(0), PLAIN);
-        let dear = Budget {
-            cost: Some(Duration::from_secs(1)),
-            ..Budget::default()
-        };
+        let mut dear = Budget::default();
+        dear.cost = Some(Duration::from_secs(1));
         assert_eq!(dear.pause(1), LONGEST);
+    }
+
+    #[test]
+    fn a_sleep_that_ends_late_is_made_shorter() {
+        let late = |beyond| {
+            let mut budget = Budget::default();
+            budget.cost = Some(Duration::from_micros(10));
+            budget.beyond = Some(Duration::from_micros(beyond));
+            budget
+        };
+        assert_eq!(late(30).pause(20), Duration::from_micros(20));
+        assert_eq!(late(30).pause(5), Duration::from_micros(170));
+        // A pause it stays, however late sleeps end.
+        assert_eq!(late(1000).pause(20), Duration::from_micros(10));
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub(crate) trait Lowering: Any + Send + Sync {
     /// arrival, or where another thread must make the passes.
     fn wants_pass(&self) -> bool;
 
+    /// Where it wants a pass: whether at once, because something is to be begun, and not only looked at.
+    fn is_pressing(&self) -> bool {
+        true
+    }
+
     /// Whether there is work that only a thread in a slot may do: it runs bodies.
     fn wants_worker(&self) -> bool {
         false
@@ -40,7 +45,12 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
-    /// The thread that alone may make passes, if there is such a one.
+    /// Whether one thread alone may make passes.
+    fn is_bound(&self) -> bool {
+        false
+    }
+
+    /// That thread, while passes are wanted.
     fn only_thread(&self) -> Option<StdThread> {
         None
     }

@@ -4,12 +4,14 @@ use core::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::alerts::{Alerts, Watched};
+use super::duty::Waiting;
 use super::lowering::Lowering;
 use super::runtime::Runtime;
 use crate::abi::status::NORN_E_UNSUPPORTED;
 use crate::abi::types::norn_place;
 use crate::error::{Error, Result};
-use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::sync::thread::Thread as StdThread;
 use crate::sync::{Mutex, RwLock};
 
@@ -21,7 +23,7 @@ pub(crate) struct Lowerings {
     /// Replaced as a whole, so that a pass, during which one may be removed, takes it without copying.
     pub(super) list: RwLock<List>,
     /// Length of the list, for a look without the lock.
-    pub(super) count: AtomicUsize,
+    pub(super) count: Watched,
     /// Counts its replacements.
     pub(super) version: AtomicUsize,
     /// Somebody makes passes.
@@ -33,22 +35,36 @@ pub(crate) struct Lowerings {
     /// The thread that has the duty and rests, and whether there is one.
     pub(super) resting: (AtomicBool, Mutex<Option<StdThread>>),
     /// Threads that wait without a slot and would take the duty, and how many, for a look without the lock.
-    pub(super) idlers: Mutex<Vec<StdThread>>,
+    pub(super) idlers: Mutex<Vec<Waiting>>,
     pub(super) idler_count: AtomicUsize,
+    /// When the last pass between two bodies was, as `Runtime::now_ns` has it.
+    pub(super) passed_at: AtomicI64,
     /// The longest patience of a lowering, in nanoseconds.
     pub(super) patience: AtomicU64,
+    /// Some lowering's passes are made by one thread only.
+    pub(super) bound: AtomicBool,
     /// Hundredths of a core that may go into looking for what is late; 0: not said.
     pub(super) idle_share: AtomicU32,
 }
 
 impl Lowerings {
+    /// None yet.
+    pub(super) fn new(alerts: &Alerts) -> Self {
+        Self {
+            count: Watched::new(alerts),
+            ..Self::default()
+        }
+    }
+
     /// Under the lock of the list: what of it is looked at without the lock.
     fn note_list(&self, list: &[Arc<dyn Lowering>]) {
         let patience = list.iter().map(|lowering| lowering.patience()).max();
         let patience = patience.unwrap_or_default().as_nanos() as u64;
         self.patience.store(patience, Ordering::Relaxed);
+        let bound = list.iter().any(|lowering| lowering.is_bound());
+        self.bound.store(bound, Ordering::Relaxed);
         self.version.fetch_add(1, Ordering::SeqCst);
-        self.count.store(list.len(), Ordering::SeqCst);
+        self.count.set(list.len());
     }
 }
 
@@ -157,7 +173,7 @@ impl Runtime {
     /// Whether there is any lowering.
     #[inline(always)]
     pub(crate) fn has_lowerings(&self) -> bool {
-        self.lowerings.count.load(Ordering::Relaxed) != 0
+        self.lowerings.count.get(Ordering::Relaxed) != 0
     }
 }
 

@@ -16,6 +16,10 @@ struct Queue {
     cancelled: AtomicUsize,
     /// Passes achieve nothing while it is set.
     shut: AtomicBool,
+    /// The thread whose passes alone achieve something; none: all.
+    keeper: Mutex<Option<std::thread::ThreadId>>,
+    /// Passes by other threads.
+    vain: AtomicUsize,
 }
 
 struct Step {
@@ -25,9 +29,10 @@ struct Step {
 }
 
 impl Operation for Step {
-    fn arrive(self: Arc<Self>, node: u32) {
+    fn arrive(self: Arc<Self>, node: u32) -> bool {
         let queue = self.queue.clone();
         queue.arrived.lock().push((node, self));
+        true
     }
     fn cancelled(self: Arc<Self>, _cause: u32) {
         self.queue.cancelled.fetch_add(1, Ordering::SeqCst);
@@ -42,6 +47,11 @@ impl Operation for Step {
 
 impl Lowering for Queue {
     fn pass(&self, runtime: &Runtime) -> bool {
+        let me = std::thread::current().id();
+        if self.keeper.lock().is_some_and(|keeper| keeper != me) {
+            self.vain.fetch_add(1, Ordering::SeqCst);
+            return false;
+        }
         let begun = core::mem::take(&mut *self.begun.lock());
         let arrived = core::mem::take(&mut *self.arrived.lock());
         let went_on = !begun.is_empty() || !arrived.is_empty();
@@ -273,6 +283,31 @@ fn a_drain_waits_for_operations() {
         opened.runtime.drain(-1).unwrap();
         for step in steps {
             assert!(opened.runtime.test(step).unwrap());
+        }
+        opened.close();
+    }
+}
+
+#[test]
+fn a_worker_with_nothing_to_do_hands_the_duty_on_to_who_waits() {
+    for way in &WAYS[1..3] {
+        let opened = open(way);
+        *opened.queue.keeper.lock() = Some(std::thread::current().id());
+        // At work first, then resting.
+        for passes in [1, 200] {
+            let step = opened.step(&[]);
+            let begun = opened.queue.vain.load(Ordering::SeqCst);
+            while opened.queue.vain.load(Ordering::SeqCst) < begun + passes {
+                std::thread::yield_now();
+            }
+            let waited = opened.runtime.wait(step, 30_000_000_000);
+            assert!(waited.is_ok(), "{way:?}: {waited:?}");
+        }
+        // The duty comes back: others' passes are made again.
+        *opened.queue.keeper.lock() = None;
+        opened.step(&[]);
+        while opened.runtime.has_operations_under_way() {
+            std::thread::yield_now();
         }
         opened.close();
     }

@@ -10,6 +10,7 @@
 //! | `runtime`, `calls` | one runtime; the calls that change its graph |
 //! | `open` | opening, draining, closing |
 //! | `queues`, `own_queue`, `serial` | runnable tasks, in parallel and in one-thread modes |
+//! | `plain`, `alerts` | plain tasks, one after the other; what interrupts them |
 //! | `worker`, `sleep`, `asymmetric` | the worker's loop; going to sleep and waking |
 //! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
 //! | `wait`, `hold` | waiting for tokens and for data |
@@ -25,6 +26,7 @@
 //! | `late` | what a call says whose limit of time has passed |
 //! | `batch`, `records`, `stuck`, `fork` | one idea each |
 
+pub(crate) mod alerts;
 mod allowance;
 pub(crate) mod asymmetric;
 pub(crate) mod batch;

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
+use crate::run::alerts::{Alerts, Watched};
 use crate::run::blocked::{BlockedBodies, Grant};
 use crate::run::gang::Gang;
 use crate::run::sleep::Sleep;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use crate::sync::{Exclusive, explore, thread};
+use crate::sync::{Exclusive, Mutex, explore, thread};
 
 /// A queue with no ordering of its own: the protocol must do with any.
 #[derive(Default)]
@@ -176,7 +177,7 @@ fn a_slot_goes_to_the_spare_and_back() {
     }
     explore(2, || {
         let shared = Arc::new(Shared {
-            blocked: BlockedBodies::new(8),
+            blocked: BlockedBodies::new(8, &Alerts::default()),
             sleep: Sleep::new(1),
             slot: Exclusive::default(),
         });
@@ -212,7 +213,7 @@ fn a_slot_goes_to_the_spare_and_back() {
 #[test]
 fn a_spare_that_waits_is_sent_home() {
     explore(3, || {
-        let blocked = Arc::new(BlockedBodies::new(8));
+        let blocked = Arc::new(BlockedBodies::new(8, &Alerts::default()));
         let spare = Grant::new();
         blocked.keep_spare_of(spare.clone());
         let thread = thread::spawn(move || spare.wait());
@@ -237,5 +238,32 @@ fn a_body_gathers_the_worker_that_comes_by_and_lets_it_go() {
         assert!(gang.gather(1, 1, || ()));
         assert!(gang.finish().is_empty());
         lender.join().unwrap();
+    });
+}
+
+#[test]
+fn a_source_is_an_alert_exactly_while_it_has_something() {
+    explore(3, || {
+        let alerts = Alerts::default();
+        let source = Arc::new(Mutex::new((0, Watched::new(&alerts))));
+        let change = |source: &Mutex<(usize, Watched)>, alerts: &Alerts, by: isize| {
+            let mut source = source.lock();
+            source.0 = source.0.saturating_add_signed(by);
+            source.1.set(source.0);
+            assert!(source.0 == 0 || alerts.any());
+        };
+        let others = [1, -1].map(|by| {
+            let (source, alerts) = (source.clone(), alerts.clone());
+            thread::spawn(move || change(&source, &alerts, by))
+        });
+        change(&source, &alerts, 1);
+        for other in others {
+            other.join().unwrap();
+        }
+        // One may have been taken away before there was any.
+        let left = source.lock().0;
+        assert_eq!(alerts.any(), left != 0);
+        change(&source, &alerts, -2);
+        assert!(!alerts.any());
     });
 }

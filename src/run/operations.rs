@@ -62,8 +62,9 @@ impl Runtime {
     #[cold]
     pub(crate) fn hand_over(&self, node: u32, operation: Arc<dyn Operation>) {
         self.lowerings.under_way.fetch_add(1, Ordering::SeqCst);
-        operation.arrive(node);
-        self.offer_duty();
+        if operation.arrive(node) {
+            self.offer_duty();
+        }
     }
 
     /// A lowering is about to issue an operation that has arrived.
@@ -85,6 +86,21 @@ impl Runtime {
     pub(crate) fn finish_operation(&self, node: u32, outcome: &Outcome<'_>) {
         self.act(|graph, lane| graph.end_operation(lane, node, outcome));
         self.note_ended(1);
+    }
+
+    /// Ends operations that were begun, one after the other in one change.
+    pub(crate) fn finish_all<'a>(&self, ends: impl Iterator<Item = (u32, Outcome<'a>)>) {
+        let mut ended = 0;
+        self.act(|graph, lane| {
+            for (node, outcome) in ends {
+                graph.end_operation(lane, node, &outcome);
+                graph.settle(lane);
+                ended += 1;
+            }
+        });
+        if ended != 0 {
+            self.note_ended(ended);
+        }
     }
 
     /// Ends those of a list that `ending` has an outcome for, one after the other in one change, and takes them out of it.

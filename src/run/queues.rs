@@ -4,21 +4,24 @@
 //! out: the data are still in its cache) and is stolen from the other end. What the
 //! opener submits from outside while it holds a slot goes to a second deque of that
 //! slot, first in, first out: pushing there takes no locked instruction, and thieves
-//! take a whole batch with one. In a runtime with one slot both are plain lists (`own_queue`). Everybody else submits to the injector. Tasks with a
-//! priority go to two heaps, one for above and one for below normal, looked at through a counter that is read-mostly, so that
-//! programs without priorities pay one load. Tasks with a place go to that
-//! place's queue. One-thread modes use a single list instead of all of these.
+//! take a whole batch with one. In a runtime with one slot both are plain rings (`own_queue`).
+//! Everybody else submits to the injector. Tasks with a priority go to two heaps, one for
+//! above and one for below normal, looked at through a counter that is read-mostly, so that
+//! programs without priorities pay one load. Tasks with a place go to that place's queue.
+//! One-thread modes use a single list instead of all of these.
 
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::atomic::Ordering;
 use core::cell::UnsafeCell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 use crate::sync::Mutex;
 use crossbeam_deque::{Injector, Steal, Stealer};
 use crossbeam_utils::{Backoff, CachePadded};
 
-use super::own_queue::OwnQueue;
+use super::alerts::{Alerts, Watched};
+use super::own_queue::OwnQueues;
 use crate::order::lane::{Lane, count};
 
 /// Once in so many tasks, a worker takes the oldest instead of the newest.
@@ -27,7 +30,7 @@ pub(crate) const FAIR_EVERY: u32 = 61;
 /// A heap of tasks by priority, then age.
 #[derive(Default)]
 pub(crate) struct PriorityQueue {
-    size: AtomicUsize,
+    size: Watched,
     heap: Mutex<Heap>,
 }
 
@@ -39,17 +42,24 @@ struct Heap {
 }
 
 impl PriorityQueue {
+    fn new(alerts: &Alerts) -> Self {
+        Self {
+            size: Watched::new(alerts),
+            heap: Mutex::default(),
+        }
+    }
+
     fn push(&self, priority: i16, node: u32) {
         let mut heap = self.heap.lock();
         heap.age += 1;
         let age = heap.age;
         heap.entries.push((priority, Reverse(age), node));
-        self.size.store(heap.entries.len(), Ordering::SeqCst);
+        self.size.set(heap.entries.len());
     }
 
     #[inline(always)]
     fn pop(&self) -> Option<u32> {
-        if self.size.load(Ordering::Relaxed) == 0 {
+        if self.size.get(Ordering::Relaxed) == 0 {
             return None;
         }
         self.pop_locked()
@@ -58,63 +68,68 @@ impl PriorityQueue {
     fn pop_locked(&self) -> Option<u32> {
         let mut heap = self.heap.lock();
         let popped = heap.entries.pop();
-        self.size.store(heap.entries.len(), Ordering::SeqCst);
+        self.size.set(heap.entries.len());
         popped.map(|(_, _, node)| node)
     }
 
     fn is_empty(&self) -> bool {
-        self.size.load(Ordering::SeqCst) == 0
+        self.size.get(Ordering::SeqCst) == 0
     }
 }
 
 /// A first-in first-out queue for one place.
 #[derive(Default)]
 pub(crate) struct PlaceQueue {
-    size: AtomicUsize,
+    size: Watched,
     queue: Mutex<VecDeque<u32>>,
 }
 
 impl PlaceQueue {
+    fn new(alerts: &Alerts) -> Self {
+        Self {
+            size: Watched::new(alerts),
+            queue: Mutex::default(),
+        }
+    }
+
     /// Adds a task.
     pub(crate) fn push(&self, node: u32) {
         let mut queue = self.queue.lock();
         queue.push_back(node);
-        self.size.store(queue.len(), Ordering::SeqCst);
+        self.size.set(queue.len());
     }
 
     /// Takes the oldest.
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<u32> {
-        if self.size.load(Ordering::Relaxed) == 0 {
+        if self.size.get(Ordering::Relaxed) == 0 {
             return None;
         }
         let mut queue = self.queue.lock();
         let popped = queue.pop_front();
-        self.size.store(queue.len(), Ordering::SeqCst);
+        self.size.set(queue.len());
         popped
     }
 
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.size.load(Ordering::SeqCst) == 0
+        self.size.get(Ordering::SeqCst) == 0
     }
 }
 
 /// What belongs to one worker's place in the runtime, whichever thread sits there.
 pub(crate) struct Slot {
     /// Used by the thread that sits here only.
-    deque: OwnQueue,
-    /// What the sitting thread submits outside of bodies. Used by it only.
-    submitted: OwnQueue,
+    own: OwnQueues,
     /// Used by the sitting thread only.
     pub(crate) lane: UnsafeCell<*mut Lane>,
     pub(crate) here: PlaceQueue,
-    /// Index into `Queues::nodes`.
-    pub(crate) node: usize,
+    /// That of the NUMA node that the slot is on, one of `Queues::nodes`.
+    near: Arc<PlaceQueue>,
     victims: Vec<usize>,
 }
 
-// SAFETY: `deque` and `lane` are used only by the thread that sits in the
+// SAFETY: `own` and `lane` are used only by the thread that sits in the
 // slot; the slot passes from thread to thread through locks.
 unsafe impl Sync for Slot {}
 // SAFETY: as above.
@@ -129,33 +144,41 @@ pub(crate) struct Queues {
     above: CachePadded<PriorityQueue>,
     below: CachePadded<PriorityQueue>,
     /// One queue for each NUMA node, by its number.
-    pub(crate) nodes: Vec<(i32, PlaceQueue)>,
-    /// Tasks for the thread that opened the runtime.
+    pub(crate) nodes: Vec<(i32, Arc<PlaceQueue>)>,
+    /// Tasks for the thread that opened the runtime. No alert: they concern one thread, which looks here by itself.
     pub(crate) opener: PlaceQueue,
 }
 
 impl Queues {
-    /// Queues for slots with the given node numbers and steal orders.
-    pub(crate) fn new(places: Vec<(i32, Vec<usize>)>, node_numbers: Vec<i32>) -> Self {
+    /// Queues for slots with the given node numbers and steal orders. What comes before the slots' own tasks is an alert.
+    pub(crate) fn new(
+        places: Vec<(i32, Vec<usize>)>,
+        node_numbers: Vec<i32>,
+        alerts: &Alerts,
+    ) -> Self {
         let mut stealers = Vec::new();
         let mut submitted_stealers = Vec::new();
         let mut slots = Vec::new();
         let alone = places.len() == 1;
+        let nodes: Vec<(i32, Arc<PlaceQueue>)> = node_numbers
+            .into_iter()
+            .map(|number| (number, Arc::new(PlaceQueue::new(alerts))))
+            .collect();
         for (node, victims) in places {
-            let (deque, stealer) = OwnQueue::new(true, alone);
-            stealers.extend(stealer);
-            let (submitted, stealer) = OwnQueue::new(false, alone);
-            submitted_stealers.extend(stealer);
-            let node = node_numbers
-                .iter()
-                .position(|number| *number == node)
-                .unwrap_or(0);
+            let own = if alone {
+                OwnQueues::alone()
+            } else {
+                let (own, others) = OwnQueues::shared();
+                stealers.push(others.made);
+                submitted_stealers.push(others.submitted);
+                own
+            };
+            let near = nodes.iter().find(|(number, _)| *number == node);
             slots.push(CachePadded::new(Slot {
-                deque,
-                submitted,
+                own,
                 lane: UnsafeCell::new(core::ptr::null_mut()),
-                here: PlaceQueue::default(),
-                node,
+                here: PlaceQueue::new(alerts),
+                near: near.map_or_else(Arc::default, |(_, queue)| queue.clone()),
                 victims,
             }));
         }
@@ -164,12 +187,9 @@ impl Queues {
             stealers,
             submitted: submitted_stealers,
             injector: Injector::new(),
-            above: CachePadded::default(),
+            above: CachePadded::new(PriorityQueue::new(alerts)),
             below: CachePadded::default(),
-            nodes: node_numbers
-                .into_iter()
-                .map(|number| (number, PlaceQueue::default()))
-                .collect(),
+            nodes,
             opener: PlaceQueue::default(),
         }
     }
@@ -191,19 +211,16 @@ impl Queues {
             return;
         }
         match slot {
-            Some(slot) => self.slot(slot).deque.push(node),
+            Some(slot) => self.slot(slot).own.push_made(node),
             None => self.injector.push(node),
         }
     }
 
-    /// Adds a task without a place that the thread which sits in `slot` has submitted outside of bodies.
+    /// Adds a task without place and priority that the thread which sits in `slot` has submitted outside of bodies. Whether
+    /// others may take it.
     #[inline(always)]
-    pub(crate) fn push_submitted(&self, slot: usize, priority: i16, node: u32) {
-        if priority != 0 {
-            self.push_prioritised(priority, node);
-            return;
-        }
-        self.slot(slot).submitted.push(node);
+    pub(crate) fn push_submitted(&self, slot: usize, node: u32) -> bool {
+        self.slot(slot).own.push_submitted(node)
     }
 
     #[cold]
@@ -225,9 +242,7 @@ impl Queues {
         if let Some(node) = own.here.pop() {
             return Some(node);
         }
-        if let Some((_, queue)) = self.nodes.get(own.node)
-            && let Some(node) = queue.pop()
-        {
+        if let Some(node) = own.near.pop() {
             return Some(node);
         }
         if lane.bodies.is_multiple_of(FAIR_EVERY)
@@ -235,26 +250,20 @@ impl Queues {
         {
             return Some(node);
         }
-        self.take_from_own(slot)
+        self.take_from_own(own)
     }
 
     /// As `take_own`, where nothing comes before the slot's own tasks (`has_urgent_work`).
     #[inline(always)]
-    pub(crate) fn take_from_own(&self, slot: usize) -> Option<u32> {
-        let own = self.slot(slot);
-        own.deque.pop().or_else(|| own.submitted.pop())
+    pub(crate) fn take_from_own(&self, own: &Slot) -> Option<u32> {
+        own.own.pop()
     }
 
-    /// Whether something waits that comes before the worker's own tasks.
-    #[inline(always)]
-    pub(crate) fn has_urgent_work(&self, slot: usize) -> bool {
-        let own = self.slot(slot);
-        self.above.size.load(Ordering::Relaxed) != 0
-            || own.here.size.load(Ordering::Relaxed) != 0
-            || self
-                .nodes
-                .get(own.node)
-                .is_some_and(|(_, queue)| queue.size.load(Ordering::Relaxed) != 0)
+    /// Whether something waits that comes before the own tasks of a worker that sits in `own`.
+    pub(crate) fn has_urgent_work(&self, own: &Slot) -> bool {
+        self.above.size.get(Ordering::Relaxed) != 0
+            || own.here.size.get(Ordering::Relaxed) != 0
+            || own.near.size.get(Ordering::Relaxed) != 0
     }
 
     /// What has waited longest: a task that keeps submitting its successor must not starve the others.
@@ -263,10 +272,7 @@ impl Queues {
         if let Steal::Success(node) = self.injector.steal() {
             return Some(node);
         }
-        if let Some(node) = self.slots[slot].submitted.pop() {
-            return Some(node);
-        }
-        self.slots[slot].deque.pop_oldest(self.stealers.get(slot))
+        self.slots[slot].own.pop_oldest(self.stealers.get(slot))
     }
 
     /// Looks everywhere else.
@@ -277,14 +283,14 @@ impl Queues {
         let backoff = Backoff::new();
         loop {
             let mut again = false;
-            match own.deque.take_from(&self.injector) {
+            match own.own.take_from(&self.injector) {
                 Steal::Success(node) => return Some(node),
                 Steal::Retry => again = true,
                 Steal::Empty => {}
             }
             for victim in &own.victims {
                 for theirs in [&self.submitted[*victim], &self.stealers[*victim]] {
-                    match own.deque.steal_from(theirs) {
+                    match own.own.steal_from(theirs) {
                         Steal::Success(node) => {
                             count(&lane.counters.steals, 1);
                             return Some(node);
@@ -321,10 +327,10 @@ impl Queues {
         self.has_work_of_nobody() || queues.any(|stealer| !stealer.is_empty()) || self.listed() != 0
     }
 
-    /// Tasks in the lists of a slot that is the only one.
+    /// Tasks in the rings of a slot that is the only one.
     fn listed(&self) -> usize {
         match &self.slots[..] {
-            [only] => only.deque.listed() + only.submitted.listed(),
+            [only] => only.own.listed(),
             _ => 0,
         }
     }
@@ -332,8 +338,7 @@ impl Queues {
     /// Whether there is a task for this slot or its NUMA node.
     fn has_placed_work(&self, slot: usize) -> bool {
         let own = &self.slots[slot];
-        let near = self.nodes.get(own.node);
-        !own.here.is_empty() || near.is_some_and(|(_, queue)| !queue.is_empty())
+        !own.here.is_empty() || !own.near.is_empty()
     }
 
     /// Whether there is a task that is in no worker's queue, for any of them.
@@ -346,12 +351,12 @@ impl Queues {
         let here: usize = self
             .slots
             .iter()
-            .map(|slot| slot.here.size.load(Ordering::Relaxed))
+            .map(|slot| slot.here.size.get(Ordering::Relaxed))
             .sum();
         let nodes: usize = self
             .nodes
             .iter()
-            .map(|(_, queue)| queue.size.load(Ordering::Relaxed))
+            .map(|(_, queue)| queue.size.get(Ordering::Relaxed))
             .sum();
         let deques: usize = self
             .stealers
@@ -362,11 +367,11 @@ impl Queues {
             + self.listed();
         format!(
             "{} with priority, {} in workers' queues, {} from outside, {} below, {} for the opener, {} for a place",
-            self.above.size.load(Ordering::Relaxed),
+            self.above.size.get(Ordering::Relaxed),
             deques,
             self.injector.len(),
-            self.below.size.load(Ordering::Relaxed),
-            self.opener.size.load(Ordering::Relaxed),
+            self.below.size.get(Ordering::Relaxed),
+            self.opener.size.get(Ordering::Relaxed),
             here + nodes
         )
     }
@@ -394,8 +399,7 @@ impl Queues {
             all.extend(core::iter::from_fn(|| slot.here.pop()));
         }
         if let [only] = &self.slots[..] {
-            all.extend(core::iter::from_fn(|| only.deque.pop()));
-            all.extend(core::iter::from_fn(|| only.submitted.pop()));
+            all.extend(core::iter::from_fn(|| only.own.pop()));
         }
         all.extend(core::iter::from_fn(|| steal_next(|| self.injector.steal())));
         for stealer in self.stealers.iter().chain(&self.submitted) {

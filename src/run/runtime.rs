@@ -10,6 +10,7 @@ use std::time::Instant;
 use crate::sync::{Condvar, Mutex};
 use crossbeam_utils::CachePadded;
 
+use super::alerts::Alerts;
 use super::blocked::BlockedBodies;
 use super::config::{OnFailure, Settings};
 use super::gang::Gang;
@@ -45,6 +46,10 @@ pub(crate) struct Runtime {
     pub(crate) callers_run: bool,
     /// Whether one body runs at a time, in an order that does not depend on timing.
     pub(crate) one_thread: bool,
+    /// Whether plain tasks may take the straight path (`run::plain`): nobody is told of each body.
+    pub(crate) straight: bool,
+    /// Whether workers have anything to look at beside their own queues.
+    pub(crate) alerts: Alerts,
     pub(crate) queues: Queues,
     pub(crate) serial: SerialQueue,
     pub(crate) sleep: Sleep,
@@ -112,16 +117,18 @@ impl Runtime {
             })
             .collect();
         let max_threads = settings.max_threads;
+        let alerts = Alerts::default();
         Self {
             number,
             home,
             callers_run,
             one_thread,
-            queues: Queues::new(places, node_numbers),
+            straight: !one_thread && settings.hooks.task_event.is_none(),
+            queues: Queues::new(places, node_numbers, &alerts),
             serial: SerialQueue::new(settings.mode),
             sleep: Sleep::new(slots),
-            blocked: BlockedBodies::new(max_threads),
-            gang: Gang::default(),
+            blocked: BlockedBodies::new(max_threads, &alerts),
+            gang: Gang::new(&alerts),
             caller_seat: Mutex::new(CallerSeat::default()),
             callers_inside: AtomicUsize::new(0),
             opener: crate::sync::thread::current(),
@@ -142,7 +149,8 @@ impl Runtime {
             names: Mutex::new(HashSet::new()),
             watchdog: Mutex::new(None),
             watchdog_bell: (Mutex::new(false), Condvar::new()),
-            lowerings: Lowerings::default(),
+            lowerings: Lowerings::new(&alerts),
+            alerts,
             rank: AtomicI32::new(-1),
             shared: settings.shared,
             settings,

@@ -22,8 +22,9 @@ struct Seat {
 /// A body being run by this thread. Lives on the stack of `run_body`.
 pub(crate) struct Body {
     pub(crate) runtime: *const Runtime,
-    pub(crate) node: u32,
-    pub(crate) failure_text: RefCell<Option<Box<str>>>,
+    /// Changes where plain tasks run one after the other (`run::plain`).
+    pub(crate) node: Cell<u32>,
+    pub(crate) failure_text: Cell<Option<Box<str>>>,
     /// Workers that are lent to the body.
     pub(crate) lent: usize,
     /// The stream of an `enqueue` body, else NULL.
@@ -59,6 +60,13 @@ impl Drop for OwnLanes {
 pub(crate) fn slot_in(runtime: &Runtime) -> Option<usize> {
     let seat = SEAT.get();
     core::ptr::eq(seat.runtime, runtime).then_some(seat.slot)
+}
+
+/// Whether this thread holds `slot` of `runtime`.
+#[inline(always)]
+pub(crate) fn sits_in(runtime: &Runtime, slot: usize) -> bool {
+    let seat = SEAT.get();
+    core::ptr::eq(seat.runtime, runtime) && seat.slot == slot
 }
 
 /// This thread now holds `slot` of `runtime`, for good.
@@ -110,7 +118,7 @@ pub(crate) fn body_in(runtime: &Runtime) -> u32 {
     let body = BODY.get();
     // SAFETY: BODY points to a `Body` on this thread's stack for as long as it runs.
     match unsafe { body.as_ref() } {
-        Some(body) if core::ptr::eq(body.runtime, runtime) => body.node,
+        Some(body) if core::ptr::eq(body.runtime, runtime) => body.node.get(),
         _ => 0,
     }
 }
@@ -179,8 +187,8 @@ impl Body {
     pub(crate) fn new(runtime: &Runtime, node: u32, lent: usize) -> Self {
         Self {
             runtime,
-            node,
-            failure_text: RefCell::new(None),
+            node: Cell::new(node),
+            failure_text: Cell::new(None),
             lent,
             stream: Cell::new(core::ptr::null_mut()),
             outer: BODY.get(),

@@ -12,6 +12,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::duty::{Duty, Idle, Idler};
 use super::runtime::{CallerSeat, Runtime};
 use super::seat;
 use super::wait::{CountedWait, Goal, Watching, park_until, timed_out};
@@ -101,23 +102,32 @@ impl Runtime {
         reached
     }
 
-    /// As `poll_as_caller` where workers run the bodies: makes passes, if nobody does. Whether it is done.
+    /// As `poll_as_caller` where workers run the bodies: makes passes, unless a thread that has something else to do does.
+    /// Gives what this thread goes on waiting with; none if it is done.
     pub(crate) fn poll_beside_workers(
         &self,
         deadline: Option<Instant>,
         done: &dyn Fn() -> bool,
-    ) -> bool {
+    ) -> Option<Idle<'_>> {
         if self.callers_run || self.settings.caller_works {
-            return false;
+            return Some(Idle::default());
         }
         let _counted = CountedWait::new(self);
-        let Some(mut duty) = self.take_duty() else {
-            return false;
+        let mut idle = Idle {
+            duty: self.take_duty(),
+            idler: None,
         };
+        if idle.duty.is_none() && self.duty_is_at_work() {
+            let idler = idle.idler.insert(Idler::new(self));
+            idle.duty = self.take_duty_from_searcher(idler, done);
+        }
         loop {
             if done() {
-                return true;
+                return None;
             }
+            let Some(duty) = &mut idle.duty else {
+                return Some(idle);
+            };
             // Work that a worker must do, or that takes longer, is waited for as any other.
             let opener_has_task = self.is_opener() && !self.queues.opener.is_empty();
             if duty.pause().is_some()
@@ -125,9 +135,33 @@ impl Runtime {
                 || opener_has_task
                 || deadline.is_some_and(|deadline| Instant::now() >= deadline)
             {
-                return false;
+                return Some(idle);
             }
             duty.pass();
+        }
+    }
+
+    /// The duty, which a worker that searches hands on in a moment.
+    fn take_duty_from_searcher<'a>(
+        &self,
+        idler: &Idler<'a>,
+        done: &dyn Fn() -> bool,
+    ) -> Option<Duty<'a>> {
+        let mut rounds = 0u32;
+        let mut until = None;
+        loop {
+            if let Some(duty) = idler.take_duty() {
+                return Some(duty);
+            }
+            rounds += 1;
+            let is_over = rounds.is_multiple_of(32) && {
+                let now = Instant::now();
+                now >= *until.get_or_insert_with(|| now + self.settings.spin)
+            };
+            if is_over || done() || !self.duty_is_at_work() {
+                return None;
+            }
+            crate::sync::hint::spin_loop();
         }
     }
 
@@ -205,7 +239,7 @@ impl Runtime {
         if seat::body_in(self) != 0 || seat::in_callback() {
             return;
         }
-        self.pass_by_the_way();
+        self.pass_now();
         if self.callers_run {
             let _counted = CountedWait::new(self);
             self.callers_inside.fetch_add(1, Ordering::SeqCst);
@@ -215,7 +249,7 @@ impl Runtime {
                 if !resumed {
                     self.run_one(0);
                     // In the slot, for what runs bodies.
-                    self.pass_by_the_way();
+                    self.pass_now();
                 }
                 seat::restore(saved);
                 if !resumed {

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::blocked::Resumed;
-use super::duty::{Duty, Idler};
+use super::duty::{Duty, Idle, Idler};
 use super::runtime::Runtime;
 use super::seat;
 use crate::abi::status::{
@@ -239,10 +239,15 @@ impl Runtime {
         if body != 0 {
             return self.wait_in_body(body, tokens, timeout_ns, deadline, done);
         }
-        if self.has_lowerings()
-            && (self.poll_as_caller(deadline, done) || self.poll_beside_workers(deadline, done))
-        {
-            return Ok(());
+        let mut idle = Idle::default();
+        if self.has_lowerings() {
+            if self.poll_as_caller(deadline, done) {
+                return Ok(());
+            }
+            match self.poll_beside_workers(deadline, done) {
+                Some(left) => idle = left,
+                None => return Ok(()),
+            }
         }
         let waker = Waker::of_this_thread(0);
         self.observe(tokens, &waker);
@@ -251,7 +256,7 @@ impl Runtime {
             reached: done,
             dear: tokens.len() > 1,
         };
-        let waited = self.wait_outside(deadline, goal);
+        let waited = self.wait_on(deadline, goal, idle);
         for token in tokens {
             self.graph().observers.leave(*token, &waker);
         }
@@ -411,15 +416,30 @@ impl Runtime {
 
     /// Waits outside any body until `done`; somebody unparks this thread when that may have changed.
     pub(crate) fn wait_outside(&self, deadline: Option<Instant>, goal: Goal<'_>) -> Result<()> {
+        self.wait_on(deadline, goal, Idle::default())
+    }
+
+    /// As `wait_outside`, by a thread that may be an idler already, and have the duty.
+    fn wait_on<'a>(
+        &'a self,
+        deadline: Option<Instant>,
+        goal: Goal<'_>,
+        idle: Idle<'a>,
+    ) -> Result<()> {
         match seat::slot_elsewhere(self) {
             Some((other, slot)) if seat::body_in(other) != 0 => {
-                other.step_aside(slot, || self.wait_here(deadline, goal))
+                other.step_aside(slot, || self.wait_here(deadline, goal, idle))
             }
-            _ => self.wait_here(deadline, goal),
+            _ => self.wait_here(deadline, goal, idle),
         }
     }
 
-    fn wait_here(&self, deadline: Option<Instant>, goal: Goal<'_>) -> Result<()> {
+    fn wait_here<'a>(
+        &'a self,
+        deadline: Option<Instant>,
+        goal: Goal<'_>,
+        idle: Idle<'a>,
+    ) -> Result<()> {
         let done = goal.reached;
         let _counted = CountedWait::new(self);
         if self.callers_run {
@@ -430,8 +450,9 @@ impl Runtime {
             return self.wait_as_worker(deadline, goal);
         }
         let mut watching = Watching::new(self, is_opener);
-        let _idler = self.has_lowerings().then(|| Idler::new(self));
-        let mut duty = None;
+        let idler_here = || self.has_lowerings().then(|| Idler::new(self));
+        let Idle { mut duty, idler } = idle;
+        let mut idler = idler.or_else(idler_here);
         loop {
             if done() {
                 return Ok(());
@@ -440,7 +461,10 @@ impl Runtime {
                 watching.watch();
             }
             if is_opener && let Some(node) = self.queues.opener.pop() {
+                // A body takes as long as it likes: others make the passes.
+                drop((duty.take(), idler.take()));
                 self.run_opener_task(node);
+                idler = idler_here();
                 continue;
             }
             if self.is_stuck() {
@@ -450,8 +474,10 @@ impl Runtime {
                     Err(self.stuck_error())
                 };
             }
-            if duty.is_none() {
-                duty = self.take_duty();
+            if duty.is_none()
+                && let Some(idler) = &idler
+            {
+                duty = idler.take_duty();
             }
             if !park_on_duty(&mut duty, deadline) {
                 return if done() { Ok(()) } else { Err(timed_out()) };

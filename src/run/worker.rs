@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::duty::Duty;
 use super::pace::{PATIENCE, SELDOM, doze};
 use super::runtime::Runtime;
 use super::seat;
@@ -40,7 +41,8 @@ impl Runtime {
                 continue;
             }
             if let Some(node) = self.next_task_of_worker(slot) {
-                self.run_task(slot, node, || false);
+                // A spare that sits in for an application's thread looks after each body whether that is back.
+                self.run_task(slot, node, || self.callers_run);
                 self.pass_by_the_way();
             } else if !self.search(slot, None, false, &|| false) {
                 continue;
@@ -168,6 +170,9 @@ impl Runtime {
             if reason(&worth_it) {
                 break true;
             }
+            if !expected {
+                duty = duty.and_then(Duty::hand_on);
+            }
             if let Some(duty) = &mut duty
                 && duty.pass()
             {
@@ -205,6 +210,9 @@ impl Runtime {
                 // Once: this thread may be a watcher itself, and would wake itself for ever.
                 if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
                     self.wake_watchers();
+                }
+                if !expected {
+                    duty = duty.take().and_then(Duty::hand_on);
                 }
                 !park_on_duty(&mut duty, deadline) || done()
             });
@@ -400,9 +408,14 @@ impl Runtime {
 
     #[inline(always)]
     pub(crate) fn sample_begins(&self, slot: Option<usize>, node: u32) -> Option<Instant> {
-        let slot = slot?;
         // SAFETY: the thread sits in the slot, and nothing else uses the lane at this moment.
-        let lane = unsafe { &mut **self.queues.slot(slot).lane.get() };
+        let lane = unsafe { &mut **self.queues.slot(slot?).lane.get() };
+        self.sample_begins_in(lane, node)
+    }
+
+    /// As `sample_begins`, with the lane of this thread's slot.
+    #[inline(always)]
+    pub(super) fn sample_begins_in(&self, lane: &mut Lane, node: u32) -> Option<Instant> {
         lane.bodies = lane.bodies.wrapping_add(1);
         if self.sampled_node.load(Ordering::Relaxed) == node {
             self.sample_wait(lane, node);

@@ -137,7 +137,7 @@ impl DeviceOperation {
 }
 
 impl Operation for DeviceOperation {
-    fn arrive(self: Arc<Self>, node: u32) {
+    fn arrive(self: Arc<Self>, node: u32) -> bool {
         self.set_stage(Stage::Arrived);
         let inbox = self.inbox;
         let notes = self.notes.lock().list.clone();
@@ -146,6 +146,7 @@ impl Operation for DeviceOperation {
             operation: self,
             notes,
         });
+        true
     }
 
     fn cancelled(self: Arc<Self>, _cause: u32) {

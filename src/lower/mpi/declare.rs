@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::calls::{Elements, Failed};
 use super::engine::Engine;
 use super::exchange::{Exchange, Message, Staging, What};
@@ -106,13 +108,15 @@ impl World {
         if turn.is_none() && self.verify {
             message.number = self.lines.next_of_key(send, peer, key);
         }
-        let accesses: Vec<norn_access> = manner
-            .accesses
-            .iter()
-            .copied()
-            .chain(layout.access)
-            .collect();
-        let token = self.submit(runtime, What::Message(message), &accesses, manner)?;
+        let all: SmallVec<[norn_access; 4]>;
+        let accesses = match layout.access {
+            None => manner.accesses,
+            Some(access) => {
+                all = manner.accesses.iter().copied().chain([access]).collect();
+                &all[..]
+            }
+        };
+        let token = self.submit(runtime, What::Message(message), accesses, manner)?;
         if let Some(turn) = turn {
             turn.take();
         }
@@ -138,7 +142,9 @@ impl World {
         match runtime.submit_operation(&how, accesses, manner.after, exchange.clone()) {
             Ok(token) => {
                 exchange.set_token(token.into());
-                self.post_at_once(runtime);
+                if let Some(node) = exchange.leave_declaration() {
+                    self.post_at_once(runtime, node, exchange);
+                }
                 Ok(token)
             }
             Err(error) => {
@@ -161,8 +167,10 @@ impl World {
         side: Side,
     ) -> Result<Layout> {
         let element = self.element_of(slice, name)?;
-        let resolved = runtime.resolve_slice(slice, name, element)?;
-        let mut layout = Layout::of(&resolved, name, side)?;
+        let mut layout = match Layout::of_one_block(slice, element) {
+            Some(layout) => layout,
+            None => Layout::of(&runtime.resolve_slice(slice, name, element)?, name, side)?,
+        };
         if slice.data.id == 0
             && layout.bytes != 0
             && layout.place.kind != NORN_PLACE_DEVICE

@@ -3,20 +3,18 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::balance::Balance;
 use super::calls::{Calls, Requests};
 use super::control::{Control, LARGEST, Record};
-use super::exchange::{Exchange, Message, What, stage};
+use super::exchange::{Exchange, What, stage};
 use super::kept::Kept;
 use super::lane::Lane;
+pub(crate) use super::outcome::{Finished, How, closed, gone};
 use super::peers::Peers;
 use super::rest::Resting;
 use super::table::*;
 use super::verify::Verify;
 use super::world::{Note, World};
-use crate::abi::status::{NORN_E_CLOSED, norn_status};
 use crate::order::body::Begin;
 use crate::run::runtime::Runtime;
 
@@ -107,24 +105,6 @@ pub(crate) struct Fate {
     pub(crate) cancelled: Option<Cancelled>,
     pub(crate) kept: bool,
 }
-
-/// How an exchange ended.
-pub(crate) enum How {
-    Success,
-    Failed {
-        status: norn_status,
-        code: i32,
-        operation: &'static str,
-        text: String,
-    },
-    /// Because of this cause on this rank.
-    Propagated(u32),
-    /// Because of what failed on another rank.
-    Remote(Record),
-}
-
-/// Exchanges whose tokens are to be completed, when the engine's lock is given back.
-pub(crate) type Finished = SmallVec<[(Arc<Exchange>, u32, How); 1]>;
 
 /// See the module's text.
 pub(crate) struct Engine {
@@ -480,25 +460,6 @@ impl Engine {
         self.cancel_receives(None, Cancelled::Failed);
         self.fail_lanes(world, &record, finished);
         self.balance_failed(&record, finished);
-    }
-}
-
-/// The end of a message whose other rank has closed.
-pub(crate) fn gone(message: &Message) -> How {
-    let what = if message.send { "receives" } else { "sends" };
-    closed(format!(
-        "rank {} has left the world, and {what} nothing more",
-        message.peer
-    ))
-}
-
-/// The end of a message that nobody can bring about any more.
-pub(crate) fn closed(text: String) -> How {
-    How::Failed {
-        status: NORN_E_CLOSED,
-        code: 0,
-        operation: "close",
-        text,
     }
 }
 

@@ -10,6 +10,10 @@
 //!
 //! `arrive` and `cancelled` are called in the middle of a change of the graph and only leave a note in the world's
 //! inbox; the next pass acts on it. "The pass" is whoever holds the engine's lock.
+//!
+//! Most exchanges arrive while the call that declares them is still at it. Then `early` keeps the node, no note is left, and that
+//! call acts on the arrival itself. It leaves `early` by an exchange, and an arrival that finds it has left leaves a note:
+//! so each arrival is acted on once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -72,6 +76,9 @@ pub(crate) enum What {
     Collective(Box<Collective>),
 }
 
+/// In place of a node in `Exchange::early`.
+const LEFT: u32 = u32::MAX;
+
 /// See the module's text.
 pub(crate) struct Exchange {
     pub(crate) world: Arc<World>,
@@ -84,6 +91,8 @@ pub(crate) struct Exchange {
     token: AtomicU64,
     /// Node that has arrived and not begun, else 0.
     node: AtomicU32,
+    /// Node that has arrived during the declaring call; 0: none; `LEFT`: that call looks no more.
+    early: AtomicU32,
     /// Why it is owed: number of the cause.
     cause: AtomicU32,
     stage: AtomicU8,
@@ -100,6 +109,7 @@ impl Exchange {
             name,
             token: AtomicU64::new(0),
             node: AtomicU32::new(0),
+            early: AtomicU32::new(0),
             cause: AtomicU32::new(0),
             stage: AtomicU8::new(stage::DECLARED),
             first: AtomicBool::new(false),
@@ -134,6 +144,12 @@ impl Exchange {
 
     pub(crate) fn set_first(&self) {
         self.first.store(true, Ordering::Release);
+    }
+
+    /// The declaring call looks no more. Gives the node that has arrived during it, which nobody else acts on.
+    pub(crate) fn leave_declaration(&self) -> Option<u32> {
+        let node = self.early.swap(LEFT, Ordering::AcqRel);
+        (node != 0).then_some(node)
     }
 
     pub(crate) fn token(&self) -> Token {
@@ -199,9 +215,16 @@ impl Exchange {
 }
 
 impl Operation for Exchange {
-    fn arrive(self: Arc<Self>, node: u32) {
+    fn arrive(self: Arc<Self>, node: u32) -> bool {
+        let early = self
+            .early
+            .compare_exchange(0, node, Ordering::AcqRel, Ordering::Acquire);
+        if early.is_ok() {
+            return false;
+        }
         let world = self.world.clone();
         world.note(Note::Arrived(node, self));
+        true
     }
 
     fn cancelled(self: Arc<Self>, cause: u32) {

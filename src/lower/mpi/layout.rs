@@ -1,5 +1,6 @@
 //! How MPI takes a slice: elements in as few dimensions as they need, and the access that a side of an operation makes.
 
+use crate::abi::slice::norn_slice;
 use crate::abi::status::NORN_E_INVALID;
 use crate::abi::types::{NORN_READ_WRITE, norn_access, norn_place};
 use crate::error::{Error, Result};
@@ -40,10 +41,14 @@ impl Layout {
             bytes: slice.element,
             extent: slice.extent,
         };
-        let in_elements = |bytes: u64| bytes.checked_div(slice.extent).unwrap_or(0);
+        // Most are one block, whose distances mean nothing and are not divided.
+        let in_elements = |bytes: u64, of: u64| match of {
+            1 => 0,
+            _ => bytes.checked_div(slice.extent).unwrap_or(0),
+        };
         let (mut count, mut blocks, mut planes) = (slice.count, slice.blocks, slice.planes);
-        let (mut stride, plane_stride) =
-            (in_elements(slice.stride), in_elements(slice.plane_stride));
+        let mut stride = in_elements(slice.stride, blocks);
+        let plane_stride = in_elements(slice.plane_stride, planes);
         if count == 0 || slice.extent == 0 {
             (count, blocks, planes) = (count * blocks * planes, 1, 1);
         }
@@ -80,6 +85,34 @@ impl Layout {
         })
     }
 
+    /// What most slices are: one block of the application's memory. None: it is more, or not right.
+    pub(crate) fn of_one_block(slice: &norn_slice, element: Element) -> Option<Self> {
+        let apart = slice.stride | slice.plane_stride | slice.offset;
+        let plain = slice.data.id == 0
+            && slice.flags == 0
+            && slice.reserved == 0
+            && apart == 0
+            && slice.blocks <= 1
+            && slice.planes <= 1
+            && !slice.ptr.is_null();
+        let bytes = slice.count.checked_mul(element.bytes)?;
+        let extent = slice.count.checked_mul(element.extent)?;
+        let fits = extent <= isize::MAX as u64
+            && (slice.ptr as usize).checked_add(extent as usize).is_some();
+        (plain && fits && extent != 0).then_some(Self {
+            address: slice.ptr as usize,
+            place: slice.place,
+            count: slice.count,
+            blocks: 1,
+            stride: 0,
+            planes: 1,
+            plane_stride: 0,
+            element,
+            bytes,
+            access: None,
+        })
+    }
+
     /// One run of bytes.
     pub(crate) fn is_contiguous(&self) -> bool {
         self.blocks == 1 && self.planes == 1 && self.element.bytes == self.element.extent
@@ -105,6 +138,36 @@ fn overlaps(count: u64, blocks: u64, stride: u64, planes: u64, plane_stride: u64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_block_of_plain_memory_is_what_the_general_way_makes_of_it() {
+        let element = Element {
+            bytes: 8,
+            extent: 8,
+        };
+        let memory = [0f64; 4];
+        // SAFETY: numbers and pointers, for which zero is valid.
+        let mut slice: norn_slice = unsafe { core::mem::zeroed() };
+        slice.ptr = memory.as_ptr().cast_mut().cast();
+        slice.count = 4;
+        let layout = Layout::of_one_block(&slice, element).unwrap();
+        assert_eq!((layout.address, layout.bytes), (slice.ptr as usize, 32));
+        assert!(layout.is_contiguous());
+        for spoil in [
+            |slice: &mut norn_slice| slice.blocks = 2,
+            |slice: &mut norn_slice| slice.planes = 2,
+            |slice: &mut norn_slice| slice.offset = 1,
+            |slice: &mut norn_slice| slice.flags = 1,
+            |slice: &mut norn_slice| slice.count = 0,
+            |slice: &mut norn_slice| slice.count = u64::MAX / 8,
+            |slice: &mut norn_slice| slice.ptr = core::ptr::null_mut(),
+            |slice: &mut norn_slice| slice.data.id = 1,
+        ] {
+            let mut other = slice;
+            spoil(&mut other);
+            assert!(Layout::of_one_block(&other, element).is_none());
+        }
+    }
 
     #[test]
     fn blocks_of_a_target_overlap_when_a_stride_is_short() {

@@ -38,6 +38,9 @@ struct Pair {
 #[derive(Default)]
 struct Queues {
     lines: HashMap<Line, VecDeque<Arc<Exchange>>>,
+    /// The only exchange of its line, which is not in `lines`: most are posted by the call that declares them and leave
+    /// before another comes.
+    alone: Option<Arc<Exchange>>,
     /// Empty queues for further lines: most lines come and go with one message.
     spare: Vec<VecDeque<Arc<Exchange>>>,
     /// Ordered edges, by whether this rank sends, and the peer.
@@ -46,6 +49,19 @@ struct Queues {
     own: HashMap<Wire, VecDeque<(bool, u64)>>,
     /// Verify mode: edges declared of each key.
     keys: HashMap<(bool, i32, i64), u64>,
+}
+
+impl Queues {
+    /// All lines.
+    fn all(&mut self) -> &mut HashMap<Line, VecDeque<Arc<Exchange>>> {
+        if let Some(alone) = self.alone.take() {
+            let spare = &mut self.spare;
+            let fresh = || spare.pop().unwrap_or_default();
+            let line = self.lines.entry(alone.line()).or_insert_with(fresh);
+            line.push_back(alone);
+        }
+        &mut self.lines
+    }
 }
 
 /// See the module's text.
@@ -170,6 +186,12 @@ impl Lines {
     /// Puts an exchange at the end of its line.
     pub(crate) fn enter(&self, exchange: &Arc<Exchange>) {
         let queues = &mut *self.queues.lock();
+        if queues.alone.is_none() && !queues.lines.contains_key(&exchange.line()) {
+            exchange.set_first();
+            queues.alone = Some(exchange.clone());
+            return;
+        }
+        queues.all();
         let fresh = || queues.spare.pop().unwrap_or_default();
         let line = queues.lines.entry(exchange.line()).or_insert_with(fresh);
         if line.is_empty() {
@@ -180,8 +202,8 @@ impl Lines {
 
     /// Tokens of those before an exchange in its line.
     pub(crate) fn tokens_before(&self, exchange: &Exchange) -> Vec<Token> {
-        let queues = self.queues.lock();
-        let Some(line) = queues.lines.get(&exchange.line()) else {
+        let mut queues = self.queues.lock();
+        let Some(line) = queues.all().get(&exchange.line()) else {
             return Vec::new();
         };
         line.iter()
@@ -194,6 +216,10 @@ impl Lines {
     /// Takes an exchange out of its line. Returns the one that may be posted now because of that.
     pub(crate) fn leave(&self, exchange: &Exchange) -> Option<Arc<Exchange>> {
         let queues = &mut *self.queues.lock();
+        let is_it = |alone: &mut Arc<Exchange>| core::ptr::eq(Arc::as_ptr(alone), exchange);
+        if queues.alone.take_if(is_it).is_some() {
+            return None;
+        }
         let Entry::Occupied(mut entry) = queues.lines.entry(exchange.line()) else {
             return None;
         };
@@ -217,8 +243,8 @@ impl Lines {
 
     /// Whether a message that is ready waits only for others of its line.
     pub(crate) fn has_blocked(&self) -> bool {
-        let queues = self.queues.lock();
-        queues.lines.iter().any(|(line, queue)| {
+        let mut queues = self.queues.lock();
+        queues.all().iter().any(|(line, queue)| {
             let messages = matches!(line, Line::Messages { .. });
             messages
                 && queue
@@ -230,8 +256,8 @@ impl Lines {
 
     /// The exchange just before this one in its line, in words; for reports, which may come at any time.
     pub(crate) fn before(&self, exchange: &Exchange) -> Option<String> {
-        let queues = self.queues.try_lock()?;
-        let line = queues.lines.get(&exchange.line())?;
+        let mut queues = self.queues.try_lock()?;
+        let line = queues.all().get(&exchange.line())?;
         let position = line
             .iter()
             .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
@@ -241,8 +267,8 @@ impl Lines {
 
     /// The exchange just behind this one in its line, while neither is posted.
     pub(crate) fn behind(&self, exchange: &Exchange) -> Option<Arc<Exchange>> {
-        let queues = self.queues.lock();
-        let line = queues.lines.get(&exchange.line())?;
+        let mut queues = self.queues.lock();
+        let line = queues.all().get(&exchange.line())?;
         let position = line
             .iter()
             .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;

@@ -12,6 +12,7 @@
 //! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
+//! | `outcome` | how exchanges end |
 //! | `peers` | what is known of the other ranks |
 //! | `control`, `told` | what ranks tell each other beside the data, and how |
 //! | `kept` | what a rank that leaves has sent and nobody has received yet |
@@ -46,6 +47,7 @@ mod layout;
 mod lines;
 pub(crate) mod load;
 mod loaded;
+mod outcome;
 mod pass;
 mod peers;
 mod post;

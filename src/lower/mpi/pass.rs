@@ -7,17 +7,17 @@
 //! and sets it again at its end where something is left, so a stir during a pass is not lost either. While it is clear in
 //! between, the thread on duty is inside the pass, and it looks again before it gives the duty back.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::control::Record;
 use super::engine::{Engine, Finished, How};
 use super::exchange::Exchange;
-use super::world::{World, life, thread_number};
+use super::world::{Note, World, life, thread_number};
 use crate::abi::status::NORN_E_UNSUPPORTED;
 use crate::abi::types::{NORN_PLACE_MPI, norn_place};
 use crate::error::{Error, Result};
-use crate::order::operation::Outcome;
 use crate::order::token::Token;
 use crate::run::lowering::Lowering;
 use crate::run::runtime::Runtime;
@@ -31,17 +31,53 @@ const LONG_AWAY: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_micros(250);
 
 impl World {
-    /// Posts what is ready, if nobody else is about to: a receive that is posted before its message comes is matched in
-    /// a fraction of the time.
-    pub(crate) fn post_at_once(&self, runtime: &Runtime) {
-        let ready = self.notes.load(Ordering::SeqCst) != 0;
-        if !ready || runtime.one_thread || self.is_inside() || !self.may_call() {
+    /// Acts on an arrival during the declaring call: posts the exchange, if it is its turn and nobody else is about to make a
+    /// pass. A receive that is posted before its message comes is matched in a fraction of the time.
+    pub(crate) fn post_at_once(&self, runtime: &Runtime, node: u32, exchange: Arc<Exchange>) {
+        let note = Note::Arrived(node, exchange);
+        if !runtime.one_thread
+            && !self.is_inside()
+            && self.may_call()
+            && let Some(_duty) = runtime.take_duty_for_a_moment()
+        {
+            let mut finished = Finished::new();
+            if self.take_one_note(runtime, note, &mut finished) {
+                self.deliver(runtime, finished);
+            }
             return;
         }
-        if let Some(_duty) = runtime.take_duty() {
-            let mut finished = Finished::new();
-            self.run_engine(runtime, false, &mut finished);
-            self.deliver(runtime, finished);
+        self.note(note);
+        runtime.offer_duty();
+    }
+
+    /// As much of a pass as one note wants. Whether there is anything to deliver.
+    fn take_one_note(&self, runtime: &Runtime, note: Note, finished: &mut Finished) -> bool {
+        let mut engine = self.engine.lock();
+        if self.life.load(Ordering::SeqCst) == life::OVER || !self.has_mpi() {
+            // Left to a pass, which knows what becomes of it.
+            drop(engine);
+            self.note(note);
+            return false;
+        }
+        self.is_active();
+        let previous = self.inside.load(Ordering::Relaxed);
+        self.inside.store(thread_number(), Ordering::Relaxed);
+        engine.take_note(self, runtime, note, finished);
+        engine.post_ready(self, runtime, finished);
+        self.show(&engine);
+        self.inside.store(previous, Ordering::Relaxed);
+        !finished.is_empty()
+    }
+
+    /// What the engine has left, for those who look without its lock.
+    fn show(&self, engine: &Engine) {
+        let unposted = usize::from(engine.has_ready());
+        if self.unposted.load(Ordering::Relaxed) != unposted {
+            self.unposted.store(unposted, Ordering::SeqCst);
+        }
+        self.in_flight.store(engine.in_flight(), Ordering::Relaxed);
+        if engine.is_busy() && self.busy.load(Ordering::SeqCst) == 0 {
+            self.busy.store(1, Ordering::SeqCst);
         }
     }
 
@@ -97,14 +133,7 @@ impl World {
             taken = self.outlive_mpi(runtime, &mut engine, finished);
             went_on |= taken != 0;
         }
-        let unposted = usize::from(engine.has_ready());
-        if self.unposted.load(Ordering::Relaxed) != unposted {
-            self.unposted.store(unposted, Ordering::SeqCst);
-        }
-        self.in_flight.store(engine.in_flight(), Ordering::Relaxed);
-        if engine.is_busy() {
-            self.busy.store(1, Ordering::SeqCst);
-        }
+        self.show(&engine);
         // Last: what they have left behind can be seen by now.
         if taken != 0 {
             self.notes.fetch_sub(taken, Ordering::SeqCst);
@@ -141,8 +170,8 @@ impl World {
                 finished.append(&mut self.held.lock());
             }
             let any = !finished.is_empty();
-            for (exchange, node, how) in finished {
-                self.complete(runtime, &exchange, node, how);
+            if any {
+                self.complete(runtime, &mut finished);
             }
             return any;
         }
@@ -158,39 +187,24 @@ impl World {
             .enumerate()
             .min_by_key(|(_, (exchange, ..))| exchange.token())
             .map_or(0, |(position, _)| position);
-        let (exchange, node, how) = held.swap_remove(next);
+        let mut next: Finished = [held.swap_remove(next)].into_iter().collect();
         drop(held);
-        self.complete(runtime, &exchange, node, how);
+        self.complete(runtime, &mut next);
         true
     }
 
-    fn complete(&self, runtime: &Runtime, exchange: &Exchange, node: u32, how: How) {
+    fn complete(&self, runtime: &Runtime, finished: &mut Finished) {
         self.is_active();
-        match how {
-            How::Success => runtime.finish_operation(node, &Outcome::Success),
-            How::Failed {
-                status,
-                code,
-                operation,
-                text,
-            } => runtime.finish_operation(
-                node,
-                &Outcome::Failed {
-                    status,
-                    code,
-                    operation,
-                    text: &text,
-                },
-            ),
-            How::Propagated(cause) => {
-                runtime.finish_operation(node, &Outcome::Propagated(cause));
-            }
-            How::Remote(record) => {
-                let cause = self.adopt(runtime, exchange.token(), record);
-                runtime.finish_operation(node, &Outcome::Propagated(cause));
+        for (exchange, _, how) in finished.iter_mut() {
+            if let How::Remote(record) = how {
+                let record = core::mem::take(record);
+                *how = How::Propagated(self.adopt(runtime, exchange.token(), record));
             }
         }
-        self.ended(exchange);
+        runtime.finish_all(finished.iter().map(|(_, node, how)| (*node, how.outcome())));
+        for (exchange, ..) in finished.iter() {
+            self.ended(exchange);
+        }
     }
 
     /// Makes another rank's first cause one of this rank's failures' causes.
@@ -252,8 +266,16 @@ impl Lowering for World {
             && !self.is_anothers()
     }
 
+    fn is_pressing(&self) -> bool {
+        !self.is_flushed()
+    }
+
     fn patience(&self) -> Duration {
         PATIENCE
+    }
+
+    fn is_bound(&self) -> bool {
+        self.only.is_some()
     }
 
     fn only_thread(&self) -> Option<StdThread> {

@@ -24,7 +24,9 @@ impl Step {
 }
 
 impl Operation for Step {
-    fn arrive(self: Arc<Self>, _node: u32) {}
+    fn arrive(self: Arc<Self>, _node: u32) -> bool {
+        true
+    }
     fn cancelled(self: Arc<Self>, _cause: u32) {}
     fn is_owed(&self) -> bool {
         !self.notes.lock().unwrap().0.is_empty()

@@ -17,7 +17,7 @@ use super::graph::Graph;
 use super::lane::Lane;
 use super::node::kind;
 use super::observers::Notify;
-use super::plain::is_plain;
+use super::plain::{NOT_PLAIN, is_plain};
 use super::slab::{Magazine, Slab};
 use super::token::Token;
 use crate::abi::status::{
@@ -162,8 +162,12 @@ impl World {
             let state = node.load_state();
             if self.graph.begin_body(lane, index) == Begin::Run {
                 self.body(index);
-                if self.straight && self.graph.ended_plain(node, state) {
-                    self.graph.complete_plain(lane, index, node, state);
+                let plain = self.straight && state & NOT_PLAIN == 0;
+                if plain && self.graph.ended_plain(node) {
+                    let links = self.graph.complete_plain(lane, index, node, state);
+                    self.graph.release_well(lane, links, |lane, index, _| {
+                        lane.ripple.arrivals.push(index);
+                    });
                 } else {
                     self.graph.end_body(lane, index, None);
                 }

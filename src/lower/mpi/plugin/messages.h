@@ -9,8 +9,8 @@
 
 static int32_t isend(norn_mpi_requests *set, const void *buffer, int64_t count, int32_t datatype, int32_t dest,
                      int32_t tag, int32_t comm, uint64_t user, int32_t *slot) {
-    MPI_Datatype type = TYPE_OF(datatype);
-    MPI_Comm all = COMM_OF(comm);
+    MPI_Datatype type = type_of_message(set, datatype);
+    MPI_Comm all = comm_of_message(set, comm);
     MPI_Request *request;
     int32_t at;
     int code;
@@ -30,8 +30,8 @@ static int32_t isend(norn_mpi_requests *set, const void *buffer, int64_t count, 
 
 static int32_t irecv(norn_mpi_requests *set, void *buffer, int64_t count, int32_t datatype, int32_t source, int32_t tag,
                      int32_t comm, uint64_t user, int32_t *slot) {
-    MPI_Datatype type = TYPE_OF(datatype);
-    MPI_Comm all = COMM_OF(comm);
+    MPI_Datatype type = type_of_message(set, datatype);
+    MPI_Comm all = comm_of_message(set, comm);
     MPI_Request *request;
     int32_t at;
     int code;

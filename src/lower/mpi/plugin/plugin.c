@@ -35,15 +35,20 @@ static int copy_text(const char *from, char *to, size_t size) {
     return NORN_MPI_OK;
 }
 
+/* Asked before each pass. MPI that was initialised stays so until it is finalised. */
 static int32_t state(int32_t *out) {
+    static _Atomic int initialized;
     int yes = 0;
     EXPECT(MPI_Finalized(&yes));
     if (yes) {
         *out = NORN_MPI_FINALIZED;
         return NORN_MPI_OK;
     }
-    EXPECT(MPI_Initialized(&yes));
-    *out = yes ? NORN_MPI_ACTIVE : NORN_MPI_BEFORE_INIT;
+    if (!initialized) {
+        EXPECT(MPI_Initialized(&yes));
+        initialized = yes;
+    }
+    *out = initialized ? NORN_MPI_ACTIVE : NORN_MPI_BEFORE_INIT;
     return NORN_MPI_OK;
 }
 

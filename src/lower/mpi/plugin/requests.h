@@ -24,11 +24,23 @@ struct slot {
 };
 
 /*
+ * Messages go over a few communicators, mostly as bytes. Some MPIs take a lock to find a handle by its integer, so these are
+ * kept. A set has its communicators until it is closed, so what is kept is never another's.
+ */
+enum { LANES = 16 }; /* a power of two */
+struct lane {
+    int32_t integer;
+    MPI_Comm comm; /* or MPI_COMM_NULL */
+};
+
+/*
  * Slots [0, used) have been in use at least once; those of them that are free
  * are in `free`. A slot's request is MPI_REQUEST_NULL where it is free, and
  * where MPI had nothing to wait for.
  */
 struct norn_mpi_requests {
+    struct lane lane[LANES];
+    int32_t byte; /* the integer of MPI_BYTE */
     MPI_Request *request; /* by slot */
     struct slot *slot;
     int32_t *free;
@@ -46,6 +58,8 @@ struct norn_mpi_requests {
 static int32_t requests_open(norn_mpi_requests **set) {
     norn_mpi_requests *made = calloc(1, sizeof *made);
     if (made == NULL) return NORN_MPI_NO_MEMORY;
+    for (int i = 0; i < LANES; i++) made->lane[i].comm = MPI_COMM_NULL;
+    made->byte = TYPE_INT(MPI_BYTE);
     *set = made;
     return NORN_MPI_OK;
 }
@@ -61,6 +75,19 @@ static int32_t requests_close(norn_mpi_requests *set) {
     free(set->status);
     free(set);
     return NORN_MPI_OK;
+}
+
+static MPI_Comm comm_of_message(norn_mpi_requests *set, int32_t integer) {
+    struct lane *lane = &set->lane[(uint32_t)integer % LANES];
+    if (lane->comm == MPI_COMM_NULL || lane->integer != integer) {
+        lane->comm = COMM_OF(integer);
+        lane->integer = integer;
+    }
+    return lane->comm;
+}
+
+static MPI_Datatype type_of_message(norn_mpi_requests *set, int32_t integer) {
+    return integer == set->byte ? MPI_BYTE : TYPE_OF(integer);
 }
 
 /* An array for `count` elements; on failure the old one stays. */
