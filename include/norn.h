@@ -683,7 +683,9 @@ typedef struct norn_world_config {
   uint64_t tag_limit;
   // Communicators that ordered edges are spread over, 1 to 64. 0: 4.
   int32_t ordered_lanes;
-  // 1: ranks compare what they declared of each message. `NORN_MPI_VERIFY`.
+  // 1: ranks compare what they declared of each message and collective, types and the counts of each rank included; a
+  // difference is `NORN_E_MISMATCH` and names both ends. For a search, not for every day: each collective then
+  // begins with an allgather. `NORN_MPI_VERIFY`.
   int32_t verify;
   // Hundredths of a core that may go into looking for late messages, 1 to 100. 0: 20. `NORN_IDLE`. Of several worlds
   // of a runtime the last attached decides.
@@ -1239,7 +1241,7 @@ norn_status norn_close_with(struct norn_runtime *rt,
 
 // Waits until everything submitted so far by anyone has completed, children included, and combines
 // open reductions. `timeout_ns`: negative: no limit; 0: never waits, makes one pass as `norn_progress` does and looks. Failures are not reported here.
-// Errors: `NORN_E_TIMEOUT`; `NORN_E_DEADLOCK` when what is left can never run (a cycle; after
+// Errors: `NORN_E_TIMEOUT` (after a limit above 0 the text names what is left); `NORN_E_DEADLOCK` when what is left can never run (a cycle; after
 // `norn_seal` also what nobody can complete), the text lists it; inside a task `NORN_E_WOULD_DEADLOCK`.
 // Any thread; blocks; runs bodies where this thread may.
 //
@@ -1371,7 +1373,8 @@ norn_status norn_start(struct norn_runtime *rt, struct norn_token token);
 // Waits until a token completes and says how it ended.
 //
 // `timeout_ns`: negative: no limit; 0: never waits, makes one pass as `norn_progress` does and looks. Returns `NORN_OK`, `NORN_E_TASK_FAILED`, `NORN_E_PROPAGATED`,
-// `NORN_E_CANCELLED`, `NORN_E_CLOSED` (how it ended; `norn_error` has the record), `NORN_E_TIMEOUT`,
+// `NORN_E_CANCELLED`, `NORN_E_CLOSED` (how it ended; `norn_error` has the record), `NORN_E_TIMEOUT` (after
+// a limit above 0 the text names what has not completed, and of messages the other rank),
 // `NORN_E_DEADLOCK` (it can never complete; the text says why), `NORN_E_WOULD_DEADLOCK` (it waits for the calling
 // task), `NORN_E_RESOURCE` (no further thread to take this body's place). Any thread; blocks. Inside a task the
 // body is blocked alone: another thread runs further bodies meanwhile. Outside, runs bodies only where this thread may.
@@ -1473,11 +1476,12 @@ norn_status norn_world_get(struct norn_world *world,
 
 // Waits until everything submitted so far that can run without another rank's help has run, and all messages and
 // collectives that this makes ready are posted. Call it before a blocking MPI call of your own whose peers may wait for
-// them. Errors: `NORN_E_TIMEOUT`, `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
+// them. Errors: `NORN_E_TIMEOUT` (the text names what keeps it), `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
 //
 // # Safety
 // Always safe to call; garbage gives a status.
-norn_status norn_world_flush(struct norn_world *world, int64_t timeout_ns);
+norn_status norn_world_flush(struct norn_world *world,
+                             int64_t timeout_ns);
 
 // Fails all unfinished messages and collectives of the world on every rank, with the application's `code` (not 0) and
 // a `message` (copied; may be NULL), and what depends on them with them. The world is then good for detaching only. Other

@@ -130,7 +130,7 @@ pub unsafe extern "C" fn norn_close_with(
 
 /// Waits until everything submitted so far by anyone has completed, children included, and combines
 /// open reductions. `timeout_ns`: negative: no limit; 0: never waits, makes one pass as `norn_progress` does and looks. Failures are not reported here.
-/// Errors: `NORN_E_TIMEOUT`; `NORN_E_DEADLOCK` when what is left can never run (a cycle; after
+/// Errors: `NORN_E_TIMEOUT` (after a limit above 0 the text names what is left); `NORN_E_DEADLOCK` when what is left can never run (a cycle; after
 /// `norn_seal` also what nobody can complete), the text lists it; inside a task `NORN_E_WOULD_DEADLOCK`.
 /// Any thread; blocks; runs bodies where this thread may.
 ///

@@ -10,7 +10,8 @@ use super::types::*;
 /// Waits until a token completes and says how it ended.
 ///
 /// `timeout_ns`: negative: no limit; 0: never waits, makes one pass as `norn_progress` does and looks. Returns `NORN_OK`, `NORN_E_TASK_FAILED`, `NORN_E_PROPAGATED`,
-/// `NORN_E_CANCELLED`, `NORN_E_CLOSED` (how it ended; `norn_error` has the record), `NORN_E_TIMEOUT`,
+/// `NORN_E_CANCELLED`, `NORN_E_CLOSED` (how it ended; `norn_error` has the record), `NORN_E_TIMEOUT` (after
+/// a limit above 0 the text names what has not completed, and of messages the other rank),
 /// `NORN_E_DEADLOCK` (it can never complete; the text says why), `NORN_E_WOULD_DEADLOCK` (it waits for the calling
 /// task), `NORN_E_RESOURCE` (no further thread to take this body's place). Any thread; blocks. Inside a task the
 /// body is blocked alone: another thread runs further bodies meanwhile. Outside, runs bodies only where this thread may.

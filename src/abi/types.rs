@@ -148,7 +148,9 @@ pub struct norn_world_config {
     pub tag_limit: u64,
     /// Communicators that ordered edges are spread over, 1 to 64. 0: 4.
     pub ordered_lanes: i32,
-    /// 1: ranks compare what they declared of each message. `NORN_MPI_VERIFY`.
+    /// 1: ranks compare what they declared of each message and collective, types and the counts of each rank included; a
+    /// difference is `NORN_E_MISMATCH` and names both ends. For a search, not for every day: each collective then
+    /// begins with an allgather. `NORN_MPI_VERIFY`.
     pub verify: i32,
     /// Hundredths of a core that may go into looking for late messages, 1 to 100. 0: 20. `NORN_IDLE`. Of several worlds
     /// of a runtime the last attached decides.

@@ -94,7 +94,7 @@ pub unsafe extern "C" fn norn_world_get(
 
 /// Waits until everything submitted so far that can run without another rank's help has run, and all messages and
 /// collectives that this makes ready are posted. Call it before a blocking MPI call of your own whose peers may wait for
-/// them. Errors: `NORN_E_TIMEOUT`, `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
+/// them. Errors: `NORN_E_TIMEOUT` (the text names what keeps it), `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
 ///
 /// # Safety
 /// Always safe to call; garbage gives a status.

@@ -201,7 +201,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     Variable {
         name: "NORN_MPI_VERIFY",
         values: "0 | 1",
-        what: "whether ranks compare what they declared of each message",
+        what: "whether ranks compare all that they declared of each message and collective",
         read: |wishes, value| {
             wishes.mpi_verify = Some(match value {
                 "0" => false,

@@ -23,6 +23,7 @@
 //! | `enqueue` | bodies that queue device work |
 //! | `gang` | bodies that hold several workers |
 //! | `slice` | described memory, checked against its datum |
+//! | `late` | what a call says whose limit of time has passed |
 //! | `batch`, `records`, `stuck`, `fork` | one idea each |
 
 pub(crate) mod alerts;
@@ -45,6 +46,7 @@ pub(crate) mod hold;
 pub(crate) mod home;
 mod hooks;
 mod idle;
+mod late;
 pub(crate) mod lowering;
 pub(crate) mod lowerings;
 #[cfg(all(test, any(loom, shuttle)))]

@@ -312,7 +312,11 @@ impl Runtime {
                     reached: &combined,
                     dear: true,
                 };
-                self.wait_outside(deadline, goal)?;
+                let waited = self.wait_outside(deadline, goal);
+                waited.map_err(|error| match error.status() {
+                    NORN_E_TIMEOUT => self.work_was_late("work is left"),
+                    _ => error,
+                })?;
                 self.home.let_changes_end();
                 if combined() {
                     break;
@@ -367,7 +371,7 @@ impl Runtime {
             if let Err(error) = waited {
                 graph.closing.store(false, Ordering::SeqCst);
                 return Err(match error.status() {
-                    NORN_E_TIMEOUT => self.work_is_left(),
+                    NORN_E_TIMEOUT => self.work_was_late("work is left"),
                     _ => error,
                 });
             }
@@ -395,24 +399,10 @@ impl Runtime {
             self.settings.hooks.log.debug("closing: waiting for holds");
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 graph.closing.store(false, Ordering::SeqCst);
-                return Err(self.work_is_left());
+                return Err(self.work_was_late("work is left"));
             }
             crate::sync::thread::park_timeout(Duration::from_millis(1));
         }
-    }
-
-    /// What a close with a limit says where the limit has passed.
-    #[cold]
-    fn work_is_left(&self) -> Error {
-        Error::new(
-            NORN_E_TIMEOUT,
-            format!(
-                "work is left: {}{}{}",
-                self.blocked_summary(),
-                self.left_of_lowerings(),
-                self.trouble_of_lowerings()
-            ),
-        )
     }
 
     /// A step of a close whose thread is blocked in a body that it runs there.

@@ -128,45 +128,49 @@ impl Runtime {
     /// One line naming what waits and what it waits for.
     pub(crate) fn blocked_summary(&self) -> String {
         let graph = self.graph();
-        let mut roots = Vec::new();
-        let mut waiting = Vec::new();
-        let mut groups = Vec::new();
+        let (mut roots, mut groups) = (List::default(), List::default());
+        let (mut running, mut waiting) = (List::default(), List::default());
         for index in graph.nodes.indices() {
             let node = graph.nodes.get(index);
             let state = node.load_state();
             let label = || graph.label(index);
             match state & kind::MASK {
                 _ if state & flag::CANCELLED != 0 => {}
-                kind::GROUP => groups.push(format!("the group {} is open or has members", label())),
-                kind::DECLARED => roots.push(format!("{} was declared, but has no task", label())),
+                kind::GROUP => {
+                    groups.push(|| format!("the group {} is open or has members", label()));
+                }
+                kind::DECLARED => {
+                    roots.push(|| format!("{} was declared, but has no task", label()));
+                }
                 kind::PROMISE if state & flag::STARTED == 0 => {
-                    roots.push(format!("{} was promised, but not fulfilled", label()))
+                    roots.push(|| format!("{} was promised, but not fulfilled", label()));
                 }
                 kind::TASK if state & flag::HELD != 0 => {
-                    roots.push(format!("{} is held and was not started", label()));
+                    roots.push(|| format!("{} is held and was not started", label()));
                 }
                 kind::TASK if state & flag::BLOCKED != 0 => {
-                    roots.push(format!("{} awaits another token", label()));
+                    roots.push(|| format!("{} awaits another token", label()));
                 }
                 kind::TASK if state & flag::ENDED != 0 => {
-                    roots.push(format!(
-                        "{} has ended, but holds or children are left",
-                        label()
-                    ));
+                    roots.push(|| format!("{} has ended, but holds or children are left", label()));
                 }
                 kind::PLACE if state & (flag::FILLED | flag::HOLD) == 0 => {
-                    roots.push(format!(
-                        "the first writer or reserved place of {} is missing",
-                        graph.place_label(index)
-                    ));
+                    roots.push(|| {
+                        format!(
+                            "the first writer or reserved place of {} is missing",
+                            graph.place_label(index)
+                        )
+                    });
                 }
                 kind::PLACE
                     if state & (flag::HOLD | flag::ARRIVED) == flag::HOLD | flag::ARRIVED =>
                 {
-                    roots.push(format!(
-                        "{} is held by an application thread",
-                        graph.place_label(index)
-                    ));
+                    roots.push(|| {
+                        format!(
+                            "{} is held by an application thread",
+                            graph.place_label(index)
+                        )
+                    });
                 }
                 kind::TASK
                     if state & flag::PARTICULAR != 0 && graph.operation_of(node).is_some() =>
@@ -174,27 +178,32 @@ impl Runtime {
                     if let Some(operation) = graph.operation_of(node) {
                         let arrived = node.pending.load(Ordering::Acquire) == 0;
                         let list = if arrived { &mut roots } else { &mut waiting };
-                        list.push(format!("{}: {}", label(), operation.describe()));
+                        list.push(|| format!("{}: {}", label(), operation.describe()));
                     }
                 }
-                kind::TASK if state & flag::STARTED == 0 => waiting.push(label()),
+                kind::TASK if state & flag::STARTED == 0 => waiting.push(label),
+                kind::TASK => running.push(label),
                 _ => {}
             }
         }
-        roots.append(&mut groups);
-        let mut text = shorten(&roots);
+        roots.append(groups);
+        let named = [("", &roots), ("running: ", &running)];
+        let mut parts: Vec<String> = named
+            .iter()
+            .filter(|(_, list)| !list.is_empty())
+            .map(|(name, list)| format!("{name}{}", list.shorten()))
+            .collect();
         if !waiting.is_empty() {
-            let names = shorten(&waiting);
-            text = if text.is_empty() {
-                format!("waiting: {names}")
-            } else {
-                format!("{text}; waiting for these: {names}")
+            let name = match parts.is_empty() {
+                true => "waiting: ",
+                false => "waiting for these: ",
             };
+            parts.push(format!("{name}{}", waiting.shorten()));
         }
-        if text.is_empty() {
-            text = "nothing is left".into();
+        if parts.is_empty() {
+            parts.push("nothing is left".into());
         }
-        text
+        parts.join("; ")
     }
 
     /// Starts the thread that reports when nothing completes for long.
@@ -290,11 +299,37 @@ impl Runtime {
     }
 }
 
-fn shorten(names: &[String]) -> String {
-    let mut shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
-    let rest = format!("... and {} more", names.len().saturating_sub(SHOWN));
-    if names.len() > SHOWN {
-        shown.push(&rest);
+/// Names, of which only the first are made and shown: there may be millions.
+#[derive(Default)]
+struct List {
+    shown: Vec<String>,
+    count: usize,
+}
+
+impl List {
+    fn push(&mut self, name: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.shown.len() < SHOWN {
+            self.shown.push(name());
+        }
     }
-    shown.join(", ")
+
+    fn append(&mut self, other: Self) {
+        self.count += other.count;
+        self.shown.extend(other.shown);
+        self.shown.truncate(SHOWN);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    fn shorten(&self) -> String {
+        let more = self.count - self.shown.len();
+        let mut text = self.shown.join(", ");
+        if more > 0 {
+            text = format!("{text}, ... and {more} more");
+        }
+        text
+    }
 }

@@ -139,7 +139,8 @@ impl Runtime {
     pub(crate) fn wait(&self, token: norn_token, timeout_ns: i64) -> Result<()> {
         let token = Token::from(token);
         if self.graph().live_node(token)?.is_some() {
-            self.wait_live(token, timeout_ns, deadline_of(timeout_ns))?;
+            let waited = self.wait_live(token, timeout_ns, deadline_of(timeout_ns));
+            self.named(waited, [token], timeout_ns)?;
         }
         self.graph().outcome(token)
     }
@@ -153,7 +154,12 @@ impl Runtime {
         for token in tokens {
             let token = Token::from(*token);
             if !self.graph().is_complete(token) {
-                self.wait_live(token, timeout_ns, deadline)?;
+                let waited = self.wait_live(token, timeout_ns, deadline);
+                self.named(
+                    waited,
+                    tokens.iter().map(|token| (*token).into()),
+                    timeout_ns,
+                )?;
             }
         }
         for token in tokens {
@@ -184,9 +190,10 @@ impl Runtime {
         };
         if first_complete().is_none() {
             let all: Vec<Token> = tokens.iter().map(|token| Token::from(*token)).collect();
-            self.wait_for(&all, timeout_ns, deadline_of(timeout_ns), &|| {
+            let waited = self.wait_for(&all, timeout_ns, deadline_of(timeout_ns), &|| {
                 first_complete().is_some()
-            })?;
+            });
+            self.named(waited, all, timeout_ns)?;
         }
         let position = first_complete().ok_or_else(timed_out)?;
         Ok((

@@ -174,10 +174,12 @@ edging() { # MPI FAMILY: the programs
     compile "$1" "$2" "bad_handles_$1" "$here/bad_handles.c" $norn
     # shellcheck disable=SC2086
     compile "$1" "$2" "unguarded_$1" "$here/unguarded.c" $norn
+    # shellcheck disable=SC2086
+    compile "$1" "$2" "differ_$1" "$here/differ.c" $norn
 }
 many_ranks() { # MPI FAMILY: the programs
     local program
-    for program in random one_rank_down early two_waiters; do
+    for program in random one_rank_down early two_waiters attached; do
         # shellcheck disable=SC2086 # a list of flags
         compile "$1" "$2" "${program}_$1" "$here/$program.c" $norn -pthread
     done
@@ -372,10 +374,14 @@ while read -r name family; do
     done
     check "$name: messages before their receives" mpirun "$name" 2 "./early_$name"
     check "$name: two threads at one receive" mpirun "$name" 2 "./two_waiters_$name" "$([ -n "${FULL:-}" ] && echo 100000 || echo 10000)"
+    # Each round takes two dozen communicators. MPICH has some two thousand.
+    case $name in mpich*) rounds=100 ;; *) rounds=30 ;; esac
+    check "$name: worlds attached again and again" mpirun "$name" 2 "./attached_$name" "$([ -n "${FULL:-}" ] && echo 5000 || echo $rounds)"
     for why in fails killed; do check "$name: one rank of four goes down, $why" goes_down "$name" "$why"; done
     for why in fails leaves; do
         check "$name: a collective without an agreement, one rank $why" mpirun "$name" 3 "./unguarded_$name" $why
     done
+    check "$name: collectives that the ranks declare differently" mpirun "$name" 3 "./differ_$name"
     for ranks in 1 3; do
         check "$name: bad handles are refused, ranks: $ranks" mpirun "$name" $ranks "./bad_handles_$name"
     done

@@ -181,7 +181,7 @@ fn begin(
         return Err(PLANNED);
     }
     let request = state
-        .new_request(index_of(set), user, member)
+        .new_request(index_of(set), user, member, call == "MPI_Isend")
         .ok_or(NORN_MPI_INVALID)?;
     Ok((member, request))
 }
@@ -438,13 +438,22 @@ unsafe extern "C" fn test(
     let Some(Some(found)) = state.sets.get_mut(index_of(set)) else {
         return NORN_MPI_INVALID;
     };
+    let held = found.owner.is_some_and(|owner| {
+        let job = &state.jobs[found.job];
+        job.held[owner - job.first_owner]
+    });
     let mut count = 0;
     for at in 0..slot_count as usize {
         let slot = *slots.add(at);
         let Some(entry) = found.slots.get_mut(slot as usize) else {
             continue;
         };
-        if let Slot::Done(ended) = entry {
+        if let Slot::Done {
+            done: ended,
+            is_send,
+        } = entry
+            && (*is_send || !held)
+        {
             done.add(count).write(*ended);
             count += 1;
             *entry = Slot::Free;

@@ -225,7 +225,7 @@ impl State {
         };
         let member = match set.slots.get(request.slot as usize) {
             Some(Slot::Pending { member, .. }) => *member,
-            Some(Slot::Done(_)) => return true,
+            Some(Slot::Done { .. }) => return true,
             _ => return false,
         };
         let mailbox = &mut self.comms[member.comm].mailboxes[member.rank];

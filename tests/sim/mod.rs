@@ -77,6 +77,12 @@ impl Job {
         state().kill(self.number, rank);
     }
 
+    /// Whether the rank's tests of requests show the ends of sends only: the others are shown in one batch when it is let
+    /// go.
+    pub fn hold(&self, rank: usize, held: bool) {
+        state().jobs[self.number].held[rank] = held;
+    }
+
     pub fn counters(&self) -> Counters {
         state().jobs[self.number].counters.clone()
     }

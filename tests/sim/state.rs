@@ -96,6 +96,8 @@ pub struct JobState {
     pub config: Config,
     pub random: u64,
     pub dead: Vec<bool>,
+    /// Ranks whose tests show the ends of sends only.
+    pub held: Vec<bool>,
     pub first_owner: usize,
     pub counters: Counters,
     /// Calls so far, by name and rank; only of those that may fail.
@@ -141,8 +143,15 @@ pub struct Mailbox {
 /// A slot of a set.
 pub enum Slot {
     Free,
-    Pending { user: u64, member: Member },
-    Done(norn_mpi_done),
+    Pending {
+        user: u64,
+        member: Member,
+        is_send: bool,
+    },
+    Done {
+        done: norn_mpi_done,
+        is_send: bool,
+    },
 }
 
 /// A set of requests.
@@ -260,6 +269,7 @@ impl State {
         self.jobs.push(JobState {
             random: config.seed,
             dead: vec![false; config.size],
+            held: vec![false; config.size],
             first_owner,
             counters: Counters::default(),
             calls: HashMap::new(),
@@ -389,10 +399,20 @@ impl State {
 
     // ----- requests -----
 
-    pub fn new_request(&mut self, set: usize, user: u64, member: Member) -> Option<Request> {
+    pub fn new_request(
+        &mut self,
+        set: usize,
+        user: u64,
+        member: Member,
+        is_send: bool,
+    ) -> Option<Request> {
         let job = self.comms[member.comm].job;
         let owner = self.jobs[job].first_owner + member.rank;
-        let pending = Slot::Pending { user, member };
+        let pending = Slot::Pending {
+            user,
+            member,
+            is_send,
+        };
         let found = self.sets.get_mut(set)?.as_mut()?;
         found.owner = Some(owner);
         found.job = job;
@@ -419,14 +439,22 @@ impl State {
             return;
         };
         let slot = &mut set.slots[request.slot as usize];
-        if let Slot::Pending { user, member } = slot {
+        if let Slot::Pending {
+            user,
+            member,
+            is_send,
+        } = slot
+        {
             // A job that is over has none.
             if let Some(mailbox) = self.comms[member.comm].mailboxes.get_mut(member.rank) {
                 mailbox.pending -= 1;
             }
             done.user = *user;
             done.slot = request.slot;
-            *slot = Slot::Done(done);
+            *slot = Slot::Done {
+                done,
+                is_send: *is_send,
+            };
         }
     }
 

@@ -31,6 +31,25 @@ fn a_receive_from_a_rank_that_has_closed_fails() {
 }
 
 #[test]
+fn a_send_to_a_rank_that_has_left_goes_where_its_receive_was_declared_and_failed() {
+    on_ranks(&config(), |rank| {
+        let mut memory = [7i64];
+        if rank.rank == 1 {
+            let failed = rank.task(3, &[]);
+            let received = rank.recv(&room_of_numbers(&mut memory), 0, 5, &[failed]);
+            assert_eq!(rank.wait(received), NORN_E_PROPAGATED);
+            return;
+        }
+        // Rank 1 is heard to have left before anything is sent to it.
+        let never = rank.recv(&room_of_numbers(&mut memory), 1, 0, &[]);
+        assert_eq!(rank.wait(never), NORN_E_CLOSED);
+        ok(rank.wait(rank.send(&numbers(&memory), 1, 5, &[])));
+        let beyond = rank.send(&numbers(&memory), 1, 5, &[]);
+        assert_eq!(rank.wait(beyond), NORN_E_CLOSED);
+    });
+}
+
+#[test]
 fn ranks_that_close_while_each_waits_for_the_other_end() {
     for size in [2usize, 3, 7] {
         on_ranks(&sim::Config { size, ..config() }, |rank| {

@@ -1,9 +1,12 @@
-//! What a close with a limit says when the limit has passed, and what a second close makes of it.
+//! What a call with a limit says when the limit has passed, and what a second close makes of it.
 
 use std::sync::Barrier;
 
+use norn::abi::body::*;
 use norn::abi::runtime::*;
 use norn::abi::status::*;
+use norn::abi::task::*;
+use norn::abi::token::*;
 use norn::abi::types::*;
 use norn::abi::world::*;
 
@@ -86,4 +89,156 @@ fn runtimes_closed_in_opposite_orders_say_who_is_missing_and_close_in_one_order(
             },
         );
     }
+}
+
+#[test]
+fn an_await_in_time_names_the_message_that_has_not_come() {
+    for way in WAYS {
+        let both = Barrier::new(2);
+        run_way(way, &config(), world_config(), &|rank: &Rank| {
+            let mut memory = [0i64; 2];
+            if rank.rank == 0 {
+                let received = rank.recv(&room_of_numbers(&mut memory), 1, 7, &[]);
+                let behind = rank.task(0, &[received]);
+                let tokens = [received, behind];
+                let index = std::cell::Cell::new(0u64);
+                // SAFETY: the pointers are of live variables.
+                let awaits: [&dyn Fn() -> norn_status; 4] = unsafe {
+                    [
+                        &|| norn_await(rank.rt, received, LIMIT),
+                        &|| norn_await(rank.rt, behind, LIMIT),
+                        &|| norn_await_all(rank.rt, tokens.as_ptr(), 2, LIMIT),
+                        &|| norn_await_any(rank.rt, tokens.as_ptr(), 2, LIMIT, index.as_ptr()),
+                    ]
+                };
+                for (which, wait) in awaits.into_iter().enumerate() {
+                    assert_eq!(wait(), NORN_E_TIMEOUT);
+                    let told = last_error();
+                    let edge = "receive of 16 B from rank 1, key 7";
+                    assert!(told.contains(edge) && told.contains("rank 0"), "{told}");
+                    let named = [
+                        "posted, rank 1 has not sent it",
+                        "\"the task\"",
+                        "\"the task\"",
+                        "posted, rank 1 has not sent it",
+                    ];
+                    assert!(told.contains(named[which]), "{which}: {told}");
+                }
+                assert_eq!(index.get(), 0, "an output is written only on success");
+                both.wait();
+                ok(rank.wait(behind));
+            } else {
+                both.wait();
+                ok(rank.wait(rank.send(&numbers(&memory), 0, 7, &[])));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_body_that_awaits_in_time_is_told_the_same() {
+    unsafe extern "C" fn waits(itself: *mut norn_self, token: *mut std::ffi::c_void) -> i32 {
+        // SAFETY: both live as long as the body.
+        unsafe {
+            let mut info: norn_self_info = std::mem::zeroed();
+            info.struct_size = size_of::<norn_self_info>();
+            ok(norn_self_get(itself, &mut info));
+            let token = norn_token { id: token as u64 };
+            assert_eq!(norn_await(info.runtime, token, LIMIT), NORN_E_TIMEOUT);
+        }
+        i32::from(!last_error().contains("receive of 16 B from rank 1, key 7"))
+    }
+    for way in WAYS {
+        let both = Barrier::new(2);
+        run_way(way, &config(), world_config(), &|rank: &Rank| {
+            let mut memory = [0i64; 2];
+            if rank.rank == 0 {
+                let received = rank.recv(&room_of_numbers(&mut memory), 1, 7, &[]);
+                let mut task = how();
+                task.run = Some(waits);
+                task.arg = received.id as *mut std::ffi::c_void;
+                let mut body = norn_token::default();
+                // SAFETY: the pointers are of live variables.
+                ok(unsafe { norn_submit(rank.rt, &task, &mut body) });
+                ok(rank.wait(body));
+                both.wait();
+                ok(rank.wait(received));
+            } else {
+                both.wait();
+                ok(rank.wait(rank.send(&numbers(&memory), 0, 7, &[])));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_drain_in_time_names_the_message_that_has_not_come() {
+    for way in WAYS {
+        let both = Barrier::new(2);
+        run_way(way, &config(), world_config(), &|rank: &Rank| {
+            let mut memory = [0i64; 2];
+            if rank.rank == 0 {
+                rank.recv(&room_of_numbers(&mut memory), 1, 7, &[]);
+                // SAFETY: always safe.
+                let drained = unsafe { norn_drain(rank.rt, LIMIT) };
+                assert_eq!(drained, NORN_E_TIMEOUT);
+                let told = last_error();
+                let edge = "receive of 16 B from rank 1, key 7";
+                assert!(told.contains(edge) && told.contains("on rank 0"), "{told}");
+                assert!(told.contains("posted, rank 1 has not sent it"), "{told}");
+                both.wait();
+                // SAFETY: always safe.
+                ok(unsafe { norn_drain(rank.rt, -1) });
+            } else {
+                both.wait();
+                ok(rank.wait(rank.send(&numbers(&memory), 0, 7, &[])));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_flush_in_time_names_the_task_that_runs_and_the_message_under_way() {
+    static RUNS: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    unsafe extern "C" fn stays(_: *mut norn_self, _: *mut std::ffi::c_void) -> i32 {
+        while RUNS.load(std::sync::atomic::Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        0
+    }
+    let both = Barrier::new(2);
+    let body = |rank: &Rank| {
+        let mut memory = [0i64; 2];
+        if rank.rank == 0 {
+            let received = rank.recv(&room_of_numbers(&mut memory), 1, 7, &[]);
+            RUNS.store(true, std::sync::atomic::Ordering::SeqCst);
+            let mut task = how();
+            task.run = Some(stays);
+            task.name = c"stays".as_ptr();
+            // SAFETY: the pointers are of live variables.
+            unsafe {
+                ok(norn_submit(rank.rt, &task, std::ptr::null_mut()));
+                assert_eq!(norn_world_flush(rank.world, LIMIT), NORN_E_TIMEOUT);
+            }
+            let told = last_error();
+            RUNS.store(false, std::sync::atomic::Ordering::SeqCst);
+            assert!(told.contains("not all that is ready is posted"), "{told}");
+            assert!(told.contains("\"stays\""), "{told}");
+            assert!(
+                told.contains("receive of 16 B from rank 1, key 7"),
+                "{told}"
+            );
+            both.wait();
+            ok(rank.wait(received));
+        } else {
+            both.wait();
+            ok(rank.wait(rank.send(&numbers(&memory), 0, 7, &[])));
+        }
+    };
+    run_way(
+        Way(norn::abi::types::NORN_MODE_ASYNC, 2),
+        &config(),
+        world_config(),
+        &body,
+    );
 }

@@ -5,6 +5,7 @@
 mod sim;
 
 mod collectives;
+mod compared;
 mod edges;
 mod ending;
 mod failure;

@@ -5,6 +5,7 @@
 //! (`Declined`). Where all are ready and have declared different collectives, none enters, and each fails.
 //! One agreement at a time on a lane, and the next one begins only when the collective has been posted, so that the order
 //! of MPI calls on the lane's communicator is the same everywhere.
+//! In verify mode it is an allgather of all that each rank has declared, and a second call may follow it (`compare`).
 //! `NORN_UNGUARDED` leaves the agreement out; such a collective that cannot be entered fails the world and ends the lane.
 //!
 //! A rank that has left (Bye), or whose world has failed, still takes part in agreements that others have begun
@@ -13,8 +14,9 @@
 use std::sync::Arc;
 
 use super::alike::{Facts, WORDS};
-use super::calls::Failed;
-use super::collective::call_of;
+use super::calls::{Failed, Requests};
+use super::collective::{Collective, call_of};
+use super::compare::{self, ROW, Row, Verdict};
 use super::control::{Control, Record};
 use super::engine::{Engine, Finished, Flight, How};
 use super::exchange::{Exchange, What, stage};
@@ -83,30 +85,42 @@ impl Engine {
     /// Begins the agreement on the next collective of a lane.
     pub(super) fn agree(&mut self, world: &World, lane: u32, enters: bool) -> Result<(), Failed> {
         let calls = self.calls();
-        let (datatype, op) = (calls.type_builtin(NORN_I64)?, calls.op_builtin(NORN_MAX)?);
         let room = &mut self.lanes[lane as usize];
-        room.said[0] = match room.current.as_deref().map(|exchange| &exchange.what) {
-            Some(What::Collective(what)) if enters => Facts::of(&calls, what)?,
-            _ => Facts::declining(world.rank),
+        let declared = match room.current.as_deref() {
+            Some(exchange) if enters => match &exchange.what {
+                What::Collective(what) => Some((exchange, what)),
+                What::Message(_) => None,
+            },
+            _ => None,
         };
-        let what = norn_mpi_collective {
-            kind: NORN_MPI_ALLREDUCE,
-            comm: room.comm,
-            root: 0,
-            op,
-            send: core::ptr::from_ref(&room.said[0]).cast(),
-            recv: core::ptr::from_mut(&mut room.said[1]).cast(),
-            send_count: WORDS,
-            recv_count: WORDS,
-            send_counts: core::ptr::null(),
-            send_displs: core::ptr::null(),
-            recv_counts: core::ptr::null(),
-            recv_displs: core::ptr::null(),
-            send_type: datatype,
-            recv_type: datatype,
+        let slot = if self.verify.is_on() {
+            let row = match declared {
+                Some((exchange, what)) => {
+                    let name = world.name_of(exchange);
+                    Row::of(&calls, what, (world.rank, world.size), &name)?
+                }
+                None => Row::declining(world.rank),
+            };
+            if room.said.is_empty() {
+                room.said = vec![0; ROW * (1 + world.size as usize)].into();
+            }
+            room.said[..ROW].copy_from_slice(&row.words());
+            let (kind, comm) = (NORN_MPI_ALLGATHER, room.comm);
+            let (mine, all) = room.said.split_at_mut(ROW);
+            call_of_words(&mut self.requests, comm, (kind, ROW), mine, all)?
+        } else {
+            let facts = match declared {
+                Some((_, what)) => Facts::of(&calls, what)?,
+                None => Facts::declining(world.rank),
+            };
+            if room.said.is_empty() {
+                room.said = vec![0; 2 * WORDS].into();
+            }
+            room.said[..WORDS].copy_from_slice(&facts.words());
+            let (kind, comm) = (NORN_MPI_ALLREDUCE, room.comm);
+            let (mine, all) = room.said.split_at_mut(WORDS);
+            call_of_words(&mut self.requests, comm, (kind, WORDS), mine, all)?
         };
-        // SAFETY: the words are boxed, used for one agreement at a time, and kept where one is given up.
-        let slot = unsafe { self.requests.collective("MPI_Iallreduce", &what) }?;
         let room = &mut self.lanes[lane as usize];
         room.agreeing = true;
         room.number += 1;
@@ -129,8 +143,11 @@ impl Engine {
         let told = room.told.remove(&number);
         let current = room.current.take();
         if done.outcome == NORN_MPI_DONE {
-            let decliner = room.said[1].decliner as i32 - 1;
-            let difference = room.said[1].difference();
+            let Verdict {
+                decliner,
+                difference,
+                counts,
+            } = verdict(&room.said, self.verify.is_on());
             if decliner == world.rank {
                 let record = match &current {
                     Some(exchange) if exchange.cause() != 0 || exchange.node() == 0 => {
@@ -151,6 +168,9 @@ impl Engine {
                     let how = mismatch(world, &exchange, &difference);
                     self.end_collective(world, &exchange, how, finished);
                 }
+                (Some(exchange), None) if decliner < 0 && counts => {
+                    self.ask_for_counts(world, lane, exchange, finished);
+                }
                 (Some(exchange), None) if decliner < 0 => {
                     self.enter_collective(world, &exchange, finished);
                 }
@@ -160,7 +180,10 @@ impl Engine {
             }
         } else {
             let failed = Failed {
-                call: "MPI_Iallreduce",
+                call: match self.verify.is_on() {
+                    true => "MPI_Iallgather",
+                    false => "MPI_Iallreduce",
+                },
                 code: done.error,
             };
             match current {
@@ -168,6 +191,90 @@ impl Engine {
                 None => world.fail_from_inside(world.record_of_call(&self.calls(), failed)),
             }
         }
+        self.answer_waits(world, lane, finished);
+    }
+
+    /// All ranks enter and some counts differ: each pair compares its own. Every rank does so, and at once.
+    fn ask_for_counts(
+        &mut self,
+        world: &World,
+        lane: u32,
+        exchange: Arc<Exchange>,
+        finished: &mut Finished,
+    ) {
+        let What::Collective(what) = &exchange.what else {
+            return;
+        };
+        let room = &mut self.lanes[lane as usize];
+        // Ended while all agreed, as in `enter_collective`.
+        if let Some(record) = room.ended().cloned() {
+            return self.end_collective(world, &exchange, How::Remote(record), finished);
+        }
+        let mut words = compare::counts_of(what, world.rank, world.size);
+        let length = words.len();
+        words.resize(2 * length, 0);
+        room.counts = words.into();
+        let (mine, all) = room.counts.split_at_mut(length);
+        let call = (NORN_MPI_ALLTOALL, 2);
+        match call_of_words(&mut self.requests, room.comm, call, mine, all) {
+            Ok(slot) => {
+                room.agreeing = true;
+                room.current = Some(exchange);
+                self.called(lane, slot, Flight::Counts(lane));
+            }
+            Err(failed) => self.fail_lane(world, &exchange, failed, finished),
+        }
+    }
+
+    /// What the other ranks say of their counts has come.
+    pub(crate) fn counts_ended(
+        &mut self,
+        world: &World,
+        lane: u32,
+        done: &norn_mpi_done,
+        finished: &mut Finished,
+    ) {
+        let room = &mut self.lanes[lane as usize];
+        room.agreeing = false;
+        let number = room.number;
+        let told = room.told.remove(&number);
+        let words = core::mem::take(&mut room.counts);
+        let Some(exchange) = room.current.take() else {
+            return;
+        };
+        let What::Collective(what) = &exchange.what else {
+            return;
+        };
+        if done.outcome != NORN_MPI_DONE {
+            let failed = Failed {
+                call: "MPI_Ialltoall",
+                code: done.error,
+            };
+            self.fail_lane(world, &exchange, failed, finished);
+            return self.answer_waits(world, lane, finished);
+        }
+        let (rows, theirs) = (&room.said[ROW..], &words[words.len() / 2..]);
+        let found = compare::counts_differ(rows, what, world.rank, theirs);
+        let difference = match (found, told) {
+            (Some(difference), _) => {
+                let control = Control::Declined {
+                    lane,
+                    number,
+                    record: counts_record(world, &exchange, what, &difference),
+                };
+                self.tell_all(world.rank, &control);
+                difference
+            }
+            (None, Some(record)) => record.text,
+            (None, None) => {
+                self.leave_line(world, &exchange);
+                let room = &mut self.lanes[lane as usize];
+                room.unexplained.insert(number, (exchange, true));
+                return self.answer_waits(world, lane, finished);
+            }
+        };
+        let how = mismatch(world, &exchange, &difference);
+        self.end_collective(world, &exchange, how, finished);
         self.answer_waits(world, lane, finished);
     }
 
@@ -194,7 +301,7 @@ impl Engine {
                 return;
             };
             let room = &mut self.lanes[what.lane as usize];
-            room.unexplained.insert(number, exchange);
+            room.unexplained.insert(number, (exchange, false));
             return;
         };
         self.end_collective(world, &exchange, how, finished);
@@ -203,17 +310,85 @@ impl Engine {
     /// Another rank says why a collective was not entered.
     pub(super) fn declined(
         &mut self,
+        world: &World,
         lane: u32,
         number: u64,
         record: Record,
         finished: &mut Finished,
     ) {
         let room = &mut self.lanes[lane as usize];
-        if let Some(exchange) = room.unexplained.remove(&number) {
-            super::balance::finish(exchange, How::Remote(record), finished);
+        if let Some((exchange, of_counts)) = room.unexplained.remove(&number) {
+            let how = match of_counts {
+                true => mismatch(world, &exchange, &record.text),
+                false => How::Remote(record),
+            };
+            super::balance::finish(exchange, how, finished);
         } else if number > room.number || (number == room.number && room.agreeing) {
             room.told.insert(number, record);
         }
+    }
+}
+
+/// A call of a lane by which the ranks tell each other words: so many (the second of `call`) to each.
+fn call_of_words(
+    requests: &mut Requests,
+    comm: i32,
+    (kind, count): (i32, usize),
+    mine: &[i64],
+    all: &mut [i64],
+) -> Result<i32, Failed> {
+    let calls = requests.calls;
+    let datatype = calls.type_builtin(NORN_I64)?;
+    let what = norn_mpi_collective {
+        kind,
+        comm,
+        root: 0,
+        op: match kind {
+            NORN_MPI_ALLREDUCE => calls.op_builtin(NORN_MAX)?,
+            _ => NORN_MPI_NO_HANDLE,
+        },
+        send: mine.as_ptr().cast(),
+        recv: all.as_mut_ptr().cast(),
+        send_count: count as i64,
+        recv_count: count as i64,
+        send_counts: core::ptr::null(),
+        send_displs: core::ptr::null(),
+        recv_counts: core::ptr::null(),
+        recv_displs: core::ptr::null(),
+        send_type: datatype,
+        recv_type: datatype,
+    };
+    // SAFETY: the words are boxed, used for one call at a time, and kept where one is given up.
+    unsafe { requests.collective(call_of(kind), &what) }
+}
+
+/// What has come of an agreement.
+fn verdict(said: &[i64], verifies: bool) -> Verdict {
+    if verifies {
+        return compare::judge(&said[ROW..]);
+    }
+    let all = Facts::from_words(&said[WORDS..]);
+    Verdict {
+        decliner: all.decliner as i32 - 1,
+        difference: all.difference(),
+        counts: false,
+    }
+}
+
+fn counts_record(
+    world: &World,
+    exchange: &Exchange,
+    what: &Collective,
+    difference: &str,
+) -> Record {
+    Record {
+        status: NORN_E_MISMATCH,
+        rank: world.rank,
+        worker: -1,
+        name: world.name_of(exchange),
+        operation: call_of(what.kind).into(),
+        text: difference.into(),
+        ..Record::default()
     }
 }
 

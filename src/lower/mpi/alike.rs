@@ -21,7 +21,7 @@ pub(super) struct Facts {
 }
 
 /// Words of which an agreement is made.
-pub(super) const WORDS: i64 = (size_of::<Facts>() / size_of::<i64>()) as i64;
+pub(super) const WORDS: usize = size_of::<Facts>() / size_of::<i64>();
 
 impl Facts {
     /// Of a rank that does not enter. What it would have said does not count.
@@ -35,6 +35,32 @@ impl Facts {
 
     /// Of a rank that enters.
     pub(super) fn of(calls: &Calls, what: &Collective) -> Result<Self, Failed> {
+        let largest = Self::values(calls, what)?;
+        Ok(Self {
+            decliner: 0,
+            largest,
+            smallest: largest.map(i64::wrapping_neg),
+        })
+    }
+
+    pub(super) fn words(&self) -> [i64; WORDS] {
+        let mut words = [0; WORDS];
+        words[0] = self.decliner;
+        words[1..5].copy_from_slice(&self.largest);
+        words[5..].copy_from_slice(&self.smallest);
+        words
+    }
+
+    pub(super) fn from_words(words: &[i64]) -> Self {
+        Self {
+            decliner: words[0],
+            largest: core::array::from_fn(|fact| words[1 + fact]),
+            smallest: core::array::from_fn(|fact| words[5 + fact]),
+        }
+    }
+
+    /// Kind, root, operation and bytes.
+    pub(super) fn values(calls: &Calls, what: &Collective) -> Result<[i64; 4], Failed> {
         let has_root = matches!(
             what.kind,
             NORN_MPI_BCAST
@@ -45,7 +71,7 @@ impl Facts {
                 | NORN_MPI_SCATTERV
         );
         let reduces = matches!(what.kind, NORN_MPI_REDUCE | NORN_MPI_ALLREDUCE);
-        let largest = [
+        Ok([
             i64::from(what.kind),
             if has_root { i64::from(what.root) } else { 0 },
             if reduces {
@@ -54,35 +80,36 @@ impl Facts {
                 0
             },
             what.bytes_of_each(),
-        ];
-        Ok(Self {
-            decliner: 0,
-            largest,
-            smallest: largest.map(i64::wrapping_neg),
-        })
+        ])
     }
 
     /// How ranks that all enter differ, in words.
     pub(super) fn difference(&self) -> Option<String> {
-        let range = |fact: usize| {
+        difference_in_words(|fact| {
             let (low, high) = (self.smallest[fact].wrapping_neg(), self.largest[fact]);
-            (low != high).then_some((low, high))
-        };
-        if let Some((low, high)) = range(0) {
-            let (low, high) = (call_of(low as i32), call_of(high as i32));
-            return Some(format!("{low} on one rank, {high} on another"));
-        }
-        let named = ["", "root", "operation", "bytes"];
-        let differing = (1..named.len()).filter_map(|fact| {
-            let (low, high) = range(fact)?;
-            Some(format!(
-                "{} {low} on one rank, {high} on another",
-                named[fact]
-            ))
-        });
-        let all: Vec<String> = differing.collect();
-        (!all.is_empty()).then(|| all.join("; "))
+            (low != high).then(|| ((low, "one rank".into()), (high, "another".into())))
+        })
     }
+}
+
+/// The facts that differ, in words. `values`: two values of a fact, and on which ranks.
+pub(super) fn difference_in_words(
+    values: impl Fn(usize) -> Option<((i64, String), (i64, String))>,
+) -> Option<String> {
+    if let Some(((first, on_first), (other, on_other))) = values(0) {
+        let (first, other) = (call_of(first as i32), call_of(other as i32));
+        return Some(format!("{first} on {on_first}, {other} on {on_other}"));
+    }
+    let named = ["", "root", "operation", "bytes"];
+    let differing = (1..named.len()).filter_map(|fact| {
+        let ((first, on_first), (other, on_other)) = values(fact)?;
+        let name = named[fact];
+        Some(format!(
+            "{name} {first} on {on_first}, {other} on {on_other}"
+        ))
+    });
+    let all: Vec<String> = differing.collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// An operation as all ranks know it: a predefined one by its number, however it was named. The handles of others may

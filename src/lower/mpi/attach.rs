@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::calls::{Calls, Failed, Requests};
 use super::engine::{Engine, Finished};
@@ -219,6 +220,20 @@ fn wish_of(
     })
 }
 
+/// How long other ranks are looked for without a pause, in what is collective.
+const EAGER: Duration = Duration::from_micros(100);
+/// Between two later looks. Who only yields on a busy machine comes last of all each time, and takes seconds to attach; and
+/// where a rank comes late, the others need not use up a core each.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// Between two looks at what other ranks have to join. `since`: when the wait began.
+fn pause(since: Instant) {
+    match since.elapsed() < EAGER {
+        true => std::thread::yield_now(),
+        false => std::thread::sleep(PAUSE),
+    }
+}
+
 /// Waits for the requests of a set, outside of any pass.
 fn finish_all(
     requests: &mut Requests,
@@ -227,12 +242,13 @@ fn finish_all(
     let mut left = slots.to_vec();
     let mut ended = Vec::new();
     let mut done = Vec::new();
+    let since = Instant::now();
     while !left.is_empty() {
         requests.test(&left, &mut done)?;
         left.retain(|slot| done.iter().all(|done| done.slot != *slot));
         ended.append(&mut done);
         if !left.is_empty() {
-            std::thread::yield_now();
+            pause(since);
         }
     }
     Ok(ended)
@@ -358,6 +374,7 @@ impl World {
                 .map_err(|failed| self.calls.error(failed))?
         };
         let mut done = Vec::new();
+        let since = Instant::now();
         let comm = loop {
             {
                 let mut engine = self.engine.lock();
@@ -376,7 +393,7 @@ impl World {
                 }
             }
             runtime.progress_once();
-            std::thread::yield_now();
+            pause(since);
         };
         let mut finished = Finished::new();
         let mut engine = self.engine.lock();

@@ -51,8 +51,9 @@ pub(crate) enum Control {
     Query(Wire),
     /// All poisons sent on this wire before the query have been told.
     Answer(Wire),
-    /// No message comes beyond these `messages`, and no collective but where another rank waits in it.
-    Bye { messages: u64 },
+    /// No message comes beyond these `messages`, and no collective but where another rank waits in it. `takes`: messages that
+    /// this rank has received from that one, or still counts on because it has declared their receives.
+    Bye { messages: u64, takes: u64 },
     /// A collective of this lane and number was not entered because of this.
     Declined {
         lane: u32,
@@ -96,7 +97,7 @@ impl Control {
             Self::Poison(wire, record) => writer.u32(1).wire(wire).record(record),
             Self::Query(wire) => writer.u32(2).wire(wire),
             Self::Answer(wire) => writer.u32(3).wire(wire),
-            Self::Bye { messages } => writer.u32(4).u64(*messages),
+            Self::Bye { messages, takes } => writer.u32(4).u64(*messages).u64(*takes),
             Self::Declined {
                 lane,
                 number,
@@ -156,6 +157,7 @@ impl Control {
             3 => Self::Answer(reader.wire()?),
             4 => Self::Bye {
                 messages: reader.u64()?,
+                takes: reader.u64()?,
             },
             5 => Self::Declined {
                 lane: reader.u32()?,
@@ -323,7 +325,10 @@ mod tests {
             Control::Poison(wire, cut.clone()),
             Control::Query(wire),
             Control::Answer(wire),
-            Control::Bye { messages: 1 << 40 },
+            Control::Bye {
+                messages: 1 << 40,
+                takes: 1 << 41,
+            },
             Control::Declined {
                 lane: 1,
                 number: 2,

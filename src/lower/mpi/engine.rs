@@ -68,6 +68,8 @@ pub(crate) enum Flight {
     ControlReceive,
     /// The agreement on whether the head of this lane is entered.
     Guard(u32),
+    /// The counts of each rank of the head of this lane, which do not all fit.
+    Counts(u32),
     Collective(Arc<Exchange>),
 }
 
@@ -445,6 +447,7 @@ impl Engine {
             }
             Flight::ControlReceive => self.heard(world, runtime, done, finished),
             Flight::Guard(lane) => self.guard_ended(world, runtime, lane, done, finished),
+            Flight::Counts(lane) => self.counts_ended(world, lane, done, finished),
             Flight::Collective(exchange) => self.collective_ended(&exchange, done, finished),
         }
     }

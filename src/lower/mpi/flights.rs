@@ -4,6 +4,7 @@
 //! of them without walking the rest. A pass tests all when there are few; else the newest, which is what somebody waits
 //! for in a ping-pong, and a window that moves on with each pass. Its cost does not depend on how many there are.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::engine::{Cancelled, Engine, Flight};
@@ -75,6 +76,24 @@ impl Engine {
                 self.requests.cancel(slot);
             }
         }
+    }
+
+    /// Receives into scratch memory that have not ended, by peer.
+    pub(crate) fn owed_receives(&self) -> HashMap<i32, u64> {
+        let mut owed = HashMap::new();
+        // What is under way may be a word to each of a thousand ranks.
+        let flights = self.order.iter().map(|slot| &self.flights[*slot as usize]);
+        for flight in flights.take_while(|_| self.receives != 0) {
+            if let Some(Flight::Owed {
+                peer,
+                receive: true,
+                ..
+            }) = flight
+            {
+                *owed.entry(*peer).or_default() += 1;
+            }
+        }
+        owed
     }
 
     pub(crate) fn choose(&mut self, chosen: &mut Vec<i32>) {

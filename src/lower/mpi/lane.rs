@@ -18,7 +18,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::alike::Facts;
 use super::control::{Control, Record};
 use super::engine::{Engine, Finished, Flight, How};
 use super::exchange::{Exchange, What};
@@ -27,8 +26,7 @@ use crate::abi::status::NORN_E_CLOSED;
 use parking_lot::Mutex;
 
 /// Words of agreements that were given up: MPI may write them until it ends.
-#[allow(clippy::vec_box)] // they must stay where they are
-static GIVEN_UP: Mutex<Vec<Box<[Facts; 2]>>> = Mutex::new(Vec::new());
+static GIVEN_UP: Mutex<Vec<Box<[i64]>>> = Mutex::new(Vec::new());
 
 /// See the module's text.
 pub(crate) struct Lane {
@@ -47,12 +45,14 @@ pub(crate) struct Lane {
     /// The collective being agreed on. None with `agreeing`: one that only other ranks have declared.
     pub(super) current: Option<Arc<Exchange>>,
     pub(super) agreeing: bool,
-    /// What this rank says, and what comes of all.
-    pub(super) said: Box<[Facts; 2]>,
+    /// What this rank says in an agreement, and what comes of all.
+    pub(super) said: Box<[i64]>,
+    /// The same of the counts of each rank, in verify mode.
+    pub(super) counts: Box<[i64]>,
     /// Why collectives were not entered, told before the agreement ended here.
     pub(super) told: HashMap<u64, Record>,
-    /// Collectives that were not entered and whose reason has not come.
-    pub(super) unexplained: HashMap<u64, Arc<Exchange>>,
+    /// Collectives that were not entered and whose reason has not come. Whether it is that counts differ.
+    pub(super) unexplained: HashMap<u64, (Arc<Exchange>, bool)>,
 }
 
 impl Lane {
@@ -68,6 +68,7 @@ impl Lane {
             current: None,
             agreeing: false,
             said: Box::default(),
+            counts: Box::default(),
             told: HashMap::new(),
             unexplained: HashMap::new(),
         }
@@ -78,7 +79,7 @@ impl Lane {
         self.agreeing = false;
         self.under_way.clear();
         self.waited = None;
-        let unexplained = self.unexplained.drain().map(|(_, exchange)| exchange);
+        let unexplained = self.unexplained.drain().map(|(_, (exchange, _))| exchange);
         self.current.take().into_iter().chain(unexplained).collect()
     }
 
@@ -128,7 +129,7 @@ impl Engine {
     pub(crate) fn take_ended(&mut self, slot: i32) -> Option<Flight> {
         let flight = self.take(slot)?;
         let lane = match &flight {
-            Flight::Guard(lane) => *lane,
+            Flight::Guard(lane) | Flight::Counts(lane) => *lane,
             Flight::Collective(exchange) => match &exchange.what {
                 What::Collective(what) => what.lane,
                 What::Message(_) => return Some(flight),
@@ -172,7 +173,7 @@ impl Engine {
     /// The world has failed: what is under way on lanes must end everywhere.
     pub(crate) fn fail_lanes(&mut self, world: &World, record: &Record, finished: &mut Finished) {
         for room in &mut self.lanes {
-            for (_, exchange) in room.unexplained.drain() {
+            for (_, (exchange, _)) in room.unexplained.drain() {
                 super::balance::finish(exchange, How::Remote(record.clone()), finished);
             }
         }
@@ -288,10 +289,11 @@ impl Engine {
             Some(Flight::Collective(exchange)) => {
                 super::balance::finish(exchange, How::Remote(record.clone()), finished);
             }
-            Some(Flight::Guard(lane)) => {
+            Some(Flight::Guard(lane) | Flight::Counts(lane)) => {
                 let room = &mut self.lanes[lane as usize];
                 room.agreeing = false;
-                GIVEN_UP.lock().push(core::mem::take(&mut room.said));
+                let words = [&mut room.said, &mut room.counts].map(core::mem::take);
+                GIVEN_UP.lock().extend(words);
                 if let Some(exchange) = room.current.take() {
                     let how = match exchange.cause() {
                         0 => How::Remote(record.clone()),
@@ -337,7 +339,7 @@ impl Engine {
                 lane,
                 number,
                 record,
-            } if known(lane) => self.declined(lane, number, record, finished),
+            } if known(lane) => self.declined(world, lane, number, record, finished),
             early => self.early.push((source, early)),
         }
     }

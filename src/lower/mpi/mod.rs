@@ -23,6 +23,7 @@
 //! | `verify` | the full identity of each message |
 //! | `lane`, `collective` | where collectives run, and what becomes of one that some rank never enters |
 //! | `agreement`, `alike` | which collectives all ranks enter, and whether they mean the same |
+//! | `compare` | the same in verify mode, in full: ranks, types, the counts of each |
 
 mod agreement;
 mod alike;
@@ -30,6 +31,7 @@ pub(crate) mod attach;
 mod balance;
 mod calls;
 mod collective;
+mod compare;
 mod control;
 pub(crate) mod declare;
 pub(crate) mod declare_collective;

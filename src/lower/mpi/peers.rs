@@ -12,6 +12,8 @@ pub(crate) struct Peer {
     pub(crate) quit: bool,
     /// How many it has sent in all, once it has said so.
     pub(crate) bye: Option<u64>,
+    /// How many of those sent to it it takes, said then too.
+    takes: u64,
     /// It has said its last word.
     pub(crate) fin: bool,
     /// MPI can reach it no more.
@@ -40,9 +42,10 @@ impl Peer {
             }
     }
 
-    /// Whether it receives nothing more.
+    /// Whether it receives nothing more. Who leaves still receives what it has declared: its token may have failed, and been
+    /// complete, before the message came.
     pub(crate) fn is_deaf(&self) -> bool {
-        self.lost || self.leaves()
+        self.lost || self.quit || (self.bye.is_some() && self.sent >= self.takes)
     }
 
     /// Whether something may still come from it: it has not left, or not all that it sent is here.
@@ -145,8 +148,11 @@ impl Peers {
         }
     }
 
-    pub(crate) fn says_bye(&mut self, rank: i32, messages: u64) {
-        self.change(rank, |peer| peer.bye = Some(messages));
+    pub(crate) fn says_bye(&mut self, rank: i32, messages: u64, takes: u64) {
+        self.change(rank, |peer| {
+            peer.bye = Some(messages);
+            peer.takes = takes;
+        });
     }
 
     pub(crate) fn says_fin(&mut self, rank: i32) {
@@ -226,7 +232,7 @@ mod tests {
         for _ in 0..2000 {
             let rank = random.i32(0..7);
             match random.u32(..40) {
-                0 => peers.says_bye(rank, random.u64(..60)),
+                0 => peers.says_bye(rank, random.u64(..60), random.u64(..60)),
                 1 => peers.says_fin(rank),
                 2 if random.bool() => peers.is_lost(rank),
                 3 => peers.quits(rank),
@@ -238,9 +244,19 @@ mod tests {
     }
 
     #[test]
+    fn who_leaves_is_deaf_when_it_has_what_it_takes() {
+        let mut peers = Peers::new(2);
+        peers.sent_to(1);
+        peers.says_bye(1, 0, 2);
+        assert!(!peers[1].is_deaf(), "it has declared a second receive");
+        peers.sent_to(1);
+        assert!(peers[1].is_deaf());
+    }
+
+    #[test]
     fn who_is_silent_is_cut_off_once() {
         let mut peers = Peers::new(2);
-        peers.says_bye(1, 1);
+        peers.says_bye(1, 1, 0);
         assert!(!peers.cuts_off(1), "its message has not come");
         peers.received_from(1);
         assert!(peers.cuts_off(1));

@@ -97,9 +97,9 @@ impl Engine {
             Control::Poison(wire, record) => self.poison_told(source, wire, record, finished),
             Control::Query(wire) => self.tell(source, &Control::Answer(wire)),
             Control::Answer(wire) => self.query_answered(world, source, wire, finished),
-            Control::Bye { messages } => {
+            Control::Bye { messages, takes } => {
                 self.heard_leave = true;
-                self.peers.says_bye(source, messages);
+                self.peers.says_bye(source, messages, takes);
                 self.check_bye(source);
                 self.call_leaver(source);
             }

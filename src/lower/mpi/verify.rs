@@ -6,6 +6,8 @@
 //! Of the elements' types, predefined ones are compared: norn's, and MPI's of the same number of bytes and meaning.
 //! `NORN_BYTE` is memory as it lies, and so agrees with every type, and one that the application has made agrees too.
 //!
+//! Collectives are compared too (`compare`), before any rank enters.
+//!
 //! Messages of a rank to itself are compared always: there an MPI may not even tell that one was cut.
 
 use std::collections::HashMap;
@@ -21,7 +23,7 @@ use crate::abi::datatype::{NORN_BYTE, NORN_C128, NORN_OF_MPI, norn_type};
 use crate::abi::status::NORN_E_MISMATCH;
 
 /// The type of elements that agree with all.
-const UNTYPED: i64 = -1;
+pub(super) const UNTYPED: i64 = -1;
 
 /// One message of one wire.
 type Place = (i32, Wire, u64);
@@ -59,6 +61,11 @@ impl Verify {
 
     pub(crate) fn rank(&self) -> i32 {
         self.rank
+    }
+
+    /// Whether ranks compare what they have declared.
+    pub(super) fn is_on(&self) -> bool {
+        self.all
     }
 
     /// Whether an identity is waited for.
@@ -215,7 +222,7 @@ fn which(key: i64, number: u64) -> String {
 }
 
 /// " of NORN_F64", or nothing.
-fn in_words(element: i64) -> String {
+pub(super) fn in_words(element: i64) -> String {
     const NAMES: [&str; 13] = [
         "BYTE", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "F32", "F64", "C64", "C128",
     ];
@@ -225,7 +232,7 @@ fn in_words(element: i64) -> String {
 
 impl Calls {
     /// The predefined type that a type is, under whichever name; `UNTYPED` for bytes and for what is none.
-    fn element_of(&self, datatype: norn_type) -> i64 {
+    pub(super) fn element_of(&self, datatype: norn_type) -> i64 {
         let predefined = NORN_BYTE + 1..=NORN_C128;
         if datatype & NORN_OF_MPI == 0 {
             return if predefined.contains(&datatype) {

@@ -18,7 +18,7 @@ use super::control::Record;
 use super::engine::{Engine, Finished};
 use super::exchange::{Exchange, stage};
 use super::lines::Lines;
-use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI, NORN_E_TASK_FAILED};
+use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI, NORN_E_TASK_FAILED, NORN_E_TIMEOUT};
 use crate::abi::types::norn_world_info;
 use crate::error::{Error, Result};
 use crate::run::records::fill;
@@ -283,7 +283,11 @@ impl World {
             reached: &reached,
             dear: true,
         };
-        runtime.wait_outside(deadline_of(timeout_ns), goal)
+        let waited = runtime.wait_outside(deadline_of(timeout_ns), goal);
+        waited.map_err(|error| match error.status() {
+            NORN_E_TIMEOUT => runtime.work_was_late("not all that is ready is posted"),
+            _ => error,
+        })
     }
 
     /// `norn_world_fail`.
