@@ -49,8 +49,7 @@ pub(crate) struct Epoch {
     counts: AtomicI64,
     waiter: AtomicU32,
     cause: AtomicU32,
-    /// Made by the first member that enters something, before its subtraction; freed by who takes the epoch again, or
-    /// with it.
+    /// Made by the first member that enters something, before its subtraction, and kept for those of later epochs.
     notes: AtomicPtr<parking_lot::Mutex<Notes>>,
     /// 1: the waiter joins at issue.
     at_issue: AtomicU32,
@@ -98,17 +97,21 @@ impl Epoch {
         }
     }
 
-    #[cold]
+    #[inline(never)]
     fn forget_issues(&self) {
         self.at_issue.store(0, Ordering::Relaxed);
-        drop(self.own_notes());
+        if let Some(notes) = self.known_notes() {
+            let mut notes = notes.lock();
+            notes.tokens.clear();
+            notes.tokens.shrink_to(FEW_NOTES);
+            notes.limit = FEW_NOTES;
+        }
     }
 
-    /// Takes the notes out of an epoch that has no members any more, or all of whose members have entered theirs.
-    fn own_notes(&self) -> Option<Box<parking_lot::Mutex<Notes>>> {
-        let notes = self.notes.swap(core::ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: made by `Box::into_raw` in `entered_notes`, and taken out by one thread.
-        (!notes.is_null()).then(|| unsafe { Box::from_raw(notes) })
+    /// The notes, if any were ever made.
+    fn known_notes(&self) -> Option<&parking_lot::Mutex<Notes>> {
+        // SAFETY: made by `Box::into_raw` in `entered_notes`, and never freed.
+        unsafe { self.notes.load(Ordering::Acquire).as_ref() }
     }
 
     /// The notes, made by whoever needs them first.
@@ -133,8 +136,7 @@ impl Epoch {
                 }
             };
         }
-        // SAFETY: made as above, and taken out only after the last member has entered what it has to, which includes
-        // the caller.
+        // SAFETY: made as above, and never freed.
         unsafe { &*notes }
     }
 
@@ -240,10 +242,12 @@ impl Epoch {
         self.step(now, false, true).over
     }
 
-    /// Members that were issued, for a waiter that joins at issue.
-    pub(crate) fn take_notes(&self) -> Vec<Token> {
-        self.own_notes()
-            .map_or_else(Vec::new, |notes| notes.into_inner().tokens)
+    /// Members that were issued, for a waiter that joins at issue: into a list that is empty, and whose memory the epoch
+    /// keeps for it.
+    pub(crate) fn take_notes(&self, into: &mut Vec<Token>) {
+        if let Some(notes) = self.known_notes() {
+            core::mem::swap(&mut notes.lock().tokens, into);
+        }
     }
 
     /// First failure among members that matters to those after them, 0 if none.
@@ -265,6 +269,12 @@ impl Epoch {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+
+    fn taken(epoch: &Epoch) -> Vec<Token> {
+        let mut taken = Vec::new();
+        epoch.take_notes(&mut taken);
+        taken
+    }
 
     #[test]
     fn the_waiter_is_satisfied_once_whichever_comes_last() {
@@ -317,7 +327,7 @@ mod tests {
                 if step.satisfied {
                     told += 1;
                     assert_eq!(under_way, 1, "{order:?}");
-                    assert_eq!(epoch.take_notes(), [member]);
+                    assert_eq!(taken(&epoch), [member]);
                     over += usize::from(epoch.told());
                 }
             }
@@ -340,7 +350,7 @@ mod tests {
         epoch.issue(Token::new(1, 5, 1), |_| false);
         epoch.close(1, 9, true);
         epoch.reset();
-        assert!(epoch.take_notes().is_empty());
+        assert!(taken(&epoch).is_empty());
         assert!(epoch.close(0, 9, false).over);
     }
 
@@ -351,6 +361,6 @@ mod tests {
             epoch.issue(Token::new(1, number, 1), |_| true);
             epoch.leave_issued(0);
         }
-        assert!(epoch.take_notes().len() <= FEW_NOTES + 1);
+        assert!(taken(&epoch).len() <= FEW_NOTES + 1);
     }
 }

@@ -24,10 +24,15 @@
 //!   have none: `close_notes` decides that, together with every later `note`, under the lock of the operation's
 //!   notes. A consumer that refuses a note keeps its link, or gets one, to the producer's end.
 
+use std::sync::Arc;
+
+use super::epoch::Epoch;
 use super::graph::Graph;
-use super::joiner::{Joiner, Room, unit_of};
+use super::joiner::{Joiner, unit_of};
 use super::lane::Lane;
 use super::node::{INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag, meta};
+use super::operation::Operation;
+use super::slab::prefetch_lines;
 use super::token::Token;
 use crate::abi::types::NORN_READ;
 use crate::sync::atomic::Ordering;
@@ -63,27 +68,33 @@ impl Graph {
         }
     }
 
-    /// The newest consumer of an operation, if it waits by a slot of its own.
-    fn newest_consumer(&self, index: u32) -> Option<u32> {
-        let head = self.nodes.get(index).load_successors().head();
-        match head.place() {
-            LinkPlace::Slot { consumer, .. } if head != LinkId::NONE => Some(consumer),
-            _ => None,
-        }
-    }
-
-    /// Fetches the newest consumer of an operation that is about to be issued: it was submitted on another core.
-    pub(crate) fn fetch_consumer(&self, index: u32) {
-        if let Some(consumer) = self.newest_consumer(index) {
-            self.nodes.prefetch(consumer, 2);
-        }
-    }
-
-    /// As `fetch_consumer`, some time later: what its node leads to.
-    pub(crate) fn fetch_annex_of_consumer(&self, index: u32) {
-        if let Some(consumer) = self.newest_consumer(index) {
-            let annex = self.nodes.get(consumer).annex.load(Ordering::Relaxed);
-            self.annexes.prefetch(annex, 2);
+    /// Fetches what the issue of an operation will touch of its three newest consumers, which were written on the
+    /// submitter's core. `step`: 0, 1 and 2, each some time after the one before, for what a step reads the one before has
+    /// fetched: a consumer's node, then its annex, then its operation.
+    pub(crate) fn fetch_consumers(&self, index: u32, step: usize) {
+        let mut link = self.nodes.get(index).load_successors().head();
+        for depth in (0..=step).rev() {
+            let LinkPlace::Slot { consumer, slot } = link.place() else {
+                return;
+            };
+            if link == LinkId::NONE {
+                return;
+            }
+            let node = self.nodes.get(consumer);
+            match depth {
+                0 => self.nodes.prefetch(consumer, 2),
+                1 => self
+                    .annexes
+                    .prefetch(node.annex.load(Ordering::Relaxed), 2),
+                _ => {
+                    if let Some(annex) = self.annex(node) {
+                        // SAFETY: the consumer waits for this operation, and so does not end.
+                        let operation = unsafe { annex.own_operation() };
+                        operation.inspect(|operation| prefetch_shared(operation));
+                    }
+                }
+            }
+            link = LinkId(node.slots[slot].next.load(Ordering::Relaxed));
         }
     }
 
@@ -147,9 +158,9 @@ impl Graph {
     /// Whether a consumer, which the link keeps from arriving, joins the producer at issue.
     fn takes_note(&self, consumer: u32, producer: Token, bits: u32) -> bool {
         let node = self.nodes.get(consumer);
+        // SAFETY: the link is not satisfied, so its consumer has not arrived.
         node.has(flag::ON_ISSUE)
-            && self
-                .operation_of(node)
+            && unsafe { self.own_operation(node) }
                 .is_some_and(|operation| operation.note(producer, bits & meta::PROPAGATES != 0))
     }
 
@@ -188,13 +199,12 @@ impl Graph {
 
     /// Hands the members of an epoch that are issued to the node that waits for it, before that is satisfied. Those it
     /// does not note it waits for as others do.
-    pub(crate) fn hand_notes(&self, lane: &mut Lane, waiter: u32, members: Vec<Token>) {
+    pub(crate) fn hand_notes(&self, lane: &mut Lane, waiter: u32, epoch: &Epoch) {
         let mut joiner = Joiner::new(self, waiter);
-        for member in members {
-            // Without memory for a link the order is lost; there is nothing better to do here.
-            let _ = joiner.wait_for(lane, member, Room::Record, NORN_READ as u32);
+        joiner.follow_members(lane, epoch);
+        if joiner.units != 0 {
+            joiner.keep_guard();
         }
-        joiner.keep_guard();
     }
 
     /// How a noted producer has failed, 0 if it has not or is not complete.
@@ -205,4 +215,13 @@ impl Graph {
         }
         self.failures.cause_of(token)
     }
+}
+
+/// Fetches an operation and its counts.
+fn prefetch_shared(operation: &Arc<dyn Operation>) {
+    /// Lines of an operation that are looked at before its work is queued, and those of most kernels' arguments.
+    const LINES: usize = 6;
+    let content = Arc::as_ptr(operation).cast::<u8>();
+    // The counts lie in front.
+    prefetch_lines(content.wrapping_sub(2 * size_of::<usize>()), LINES);
 }

@@ -10,7 +10,8 @@
 //! `duty` is taken by an exchange and given back by a store. Nobody waits for it: who does not get it parks, and so
 //! the duty must be offered again where it may be needed:
 //!
-//! - *Who gives it back* while passes are wanted wakes a sleeping worker, else a thread that waits (`Idlers`).
+//! - *Who gives it back* while passes are wanted calls the workers that search; where none does, it wakes a sleeping worker,
+//!   else a thread that waits (`Idlers`).
 //! - *Who makes a lowering want passes* (`hand_over`, `want_pass`) does the same if nobody has the duty.
 //!
 //! *Who has the duty* rests between passes where nothing has come for long. It says so (`resting`) before it asks the
@@ -22,6 +23,12 @@
 //! much, or the duty is given back. The last operation under way is told of at once, and so is every one that ends while
 //! nobody has the duty or its holder rests: `untold` is set before that look, and looked at after the duty is given
 //! back and after the holder says that it rests.
+//!
+//! *Searching workers* cost no system call: `called` is set, which they look at all the time, and the first one takes the duty
+//! at once. The flag is set before the look for somebody who searches; a worker that leaves its search counts itself out and
+//! then looks at the flag, and where the duty is still free it offers it in its turn. So either it is seen to search and sees
+//! the call, or the offerer wakes another one; and a worker that has found a task instead leaves nothing unattended. Who takes
+//! the duty clears the flag before its first pass, which finds what was wanted before.
 //!
 //! Against a lost offer: a thread enters the list of idlers, or the list of sleeping workers, before it looks a last time
 //! whether the duty is free and passes are wanted, and parks only if not. Both lists are under locks, and the
@@ -180,10 +187,18 @@ impl Runtime {
 
     fn take_wanted_duty(&self) -> Option<Duty<'_>> {
         let list = self.lowerings.list.read();
-        let wanted = list.iter().any(|lowering| lowering.wants_pass());
-        if !wanted || self.lowerings.duty.swap(true, Ordering::SeqCst) {
+        let is_wanted = || list.iter().any(|lowering| lowering.wants_pass());
+        if !is_wanted() {
+            // The call was answered. One that comes now may be cleared with it, so what it is for is looked for again.
+            if self.lowerings.called.swap(false, Ordering::SeqCst) && is_wanted() {
+                self.lowerings.called.store(true, Ordering::SeqCst);
+            }
             return None;
         }
+        if self.lowerings.duty.swap(true, Ordering::SeqCst) {
+            return None;
+        }
+        self.lowerings.called.store(false, Ordering::SeqCst);
         Some(Duty {
             runtime: self,
             list: list.clone(),
@@ -205,7 +220,7 @@ impl Runtime {
             .unwrap_or(usual)
     }
 
-    fn patience(&self) -> Duration {
+    pub(super) fn patience(&self) -> Duration {
         let patience = self.lowerings.patience.load(Ordering::Relaxed);
         Duration::from_nanos(patience).max(self.settings.spin)
     }
@@ -226,6 +241,19 @@ impl Runtime {
         self.wants_pass() && !self.lowerings.duty.load(Ordering::SeqCst)
     }
 
+    /// Whether the duty was offered to the workers that search, and is free.
+    #[inline(always)]
+    pub(crate) fn is_called_to_duty(&self) -> bool {
+        self.lowerings.called.load(Ordering::SeqCst)
+            && !self.lowerings.duty.load(Ordering::SeqCst)
+    }
+
+    /// Whether passes are made, one after the other.
+    pub(super) fn duty_is_busy(&self) -> bool {
+        self.lowerings.duty.load(Ordering::SeqCst)
+            && !self.lowerings.resting.0.load(Ordering::SeqCst)
+    }
+
     /// One pass between other work, where nobody has the duty.
     #[inline(always)]
     pub(crate) fn pass_by_the_way(&self) {
@@ -240,6 +268,10 @@ impl Runtime {
     #[cold]
     pub(crate) fn offer_duty(&self) {
         if self.lowerings.count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        // Whoever has it finds what is wanted without being told.
+        if self.duty_is_busy() && !self.lowerings.some_bound.load(Ordering::SeqCst) {
             return;
         }
         self.offer_duty_of(&self.lowerings.list.read());
@@ -263,6 +295,10 @@ impl Runtime {
             {
                 thread.unpark();
             }
+            return;
+        }
+        self.lowerings.called.store(true, Ordering::SeqCst);
+        if self.sleep.anybody_searches() {
             return;
         }
         if self.sleep.sleeping() != 0 {

@@ -45,6 +45,11 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
+    /// Whether there is or will be such a one.
+    fn is_bound(&self) -> bool {
+        false
+    }
+
     /// The runtime is closing, nothing runs and nothing can, and operations are under way: only what this lowering
     /// brings can make it go on. Told again and again.
     fn rest(&self, runtime: &Runtime) {

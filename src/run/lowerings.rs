@@ -1,8 +1,10 @@
 //! The lowerings of a runtime.
 
 use core::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+
+use crossbeam_utils::CachePadded;
 
 use super::lowering::Lowering;
 use super::runtime::Runtime;
@@ -19,17 +21,23 @@ pub(super) type List = Arc<[Arc<dyn Lowering>]>;
 #[derive(Default)]
 pub(crate) struct Lowerings {
     /// Replaced as a whole, so that a pass, during which one may be removed, takes it without copying.
-    pub(super) list: RwLock<List>,
+    pub(super) list: CachePadded<RwLock<List>>,
     /// Length of the list, for a look without the lock.
     pub(super) count: AtomicUsize,
     /// Counts its replacements.
     pub(super) version: AtomicUsize,
+    /// The lowering whose calls are frequent, for a look without the lock; it stays until the close.
+    busiest: OnceLock<Arc<dyn Any + Send + Sync>>,
+    /// Some lowering has a thread that alone may make its passes.
+    pub(super) some_bound: AtomicBool,
     /// Somebody makes passes.
     pub(super) duty: AtomicBool,
-    /// Operations that have arrived and not ended.
-    pub(super) under_way: AtomicUsize,
+    /// The duty was offered to the workers that search, and nobody has taken it since.
+    pub(super) called: AtomicBool,
+    /// Operations that have arrived and not ended. Apart from what every submission looks at.
+    pub(super) under_way: CachePadded<AtomicUsize>,
     /// Operations have ended that watchers were not told of.
-    pub(super) untold: AtomicBool,
+    pub(super) untold: CachePadded<AtomicBool>,
     /// The thread that has the duty and rests, and whether there is one.
     pub(super) resting: (AtomicBool, Mutex<Option<StdThread>>),
     /// Threads that wait without a slot and would take the duty, and how many, for a look without the lock.
@@ -47,6 +55,8 @@ impl Lowerings {
         let patience = list.iter().map(|lowering| lowering.patience()).max();
         let patience = patience.unwrap_or_default().as_nanos() as u64;
         self.patience.store(patience, Ordering::Relaxed);
+        let some_bound = list.iter().any(|lowering| lowering.is_bound());
+        self.some_bound.store(some_bound, Ordering::SeqCst);
         self.version.fetch_add(1, Ordering::SeqCst);
         self.count.store(list.len(), Ordering::SeqCst);
     }
@@ -120,6 +130,17 @@ impl Runtime {
             let lowering: Arc<dyn Any + Send + Sync> = lowering.clone();
             lowering.downcast().ok()
         })
+    }
+
+    /// Makes a lowering that was added the one that `busiest_lowering` gives. The first one stays it.
+    pub(crate) fn set_busiest_lowering<L: Lowering>(&self, lowering: Arc<L>) {
+        let _ = self.lowerings.busiest.set(lowering);
+    }
+
+    /// As `lowering`, for the one that was made the busiest.
+    #[inline]
+    pub(crate) fn busiest_lowering<L: Lowering>(&self) -> Option<&L> {
+        self.lowerings.busiest.get()?.downcast_ref()
     }
 
     /// What the first lowering answers that has something to do with a question.

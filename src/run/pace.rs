@@ -84,13 +84,16 @@ fn body_ns(lane: &Lane) -> u64 {
     (body.as_nanos() as u64).max(1)
 }
 
-/// Waits with the core in hand.
+/// Waits with the core in hand, until it is called to duty at most.
 pub(crate) fn doze(runtime: &Runtime, time: Duration) {
     if cfg!(any(loom, shuttle)) {
         return crate::sync::hint::spin_loop();
     }
     let until = Instant::now() + time;
-    while Instant::now() < until && !runtime.stopping.load(Ordering::Relaxed) {
+    while Instant::now() < until
+        && !runtime.stopping.load(Ordering::Relaxed)
+        && !runtime.is_called_to_duty()
+    {
         for _ in 0..8 {
             crate::sync::hint::spin_loop();
         }

@@ -211,6 +211,11 @@ impl Sleep {
         true
     }
 
+    /// Whether a worker searches. It counts itself out (`end_search`) before it does anything else.
+    pub(crate) fn anybody_searches(&self) -> bool {
+        self.counts.load(Ordering::SeqCst) >= SEARCHING
+    }
+
     /// Number of sleeping workers.
     pub(crate) fn sleeping(&self) -> usize {
         (self.counts.load(Ordering::SeqCst) & (SEARCHING - 1)) as usize

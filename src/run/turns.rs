@@ -12,10 +12,21 @@
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::duty::Duty;
 use super::runtime::{CallerSeat, Runtime};
 use super::seat;
 use super::wait::{CountedWait, Goal, Watching, park_until, timed_out};
 use crate::error::Result;
+use crate::order::token::Token;
+
+/// What has come of watching for the end of an operation.
+enum Watched<'a> {
+    Done,
+    /// It takes long, or is not worth the watch.
+    Late,
+    /// Nobody makes passes any more, so this thread does.
+    Free(Duty<'a>),
+}
 
 impl Runtime {
     /// Takes turns in the callers' slot.
@@ -101,9 +112,11 @@ impl Runtime {
         reached
     }
 
-    /// As `poll_as_caller` where workers run the bodies: makes passes, if nobody does. Whether it is done.
+    /// As `poll_as_caller` where workers run the bodies: makes passes, if nobody does; while somebody does, it watches for
+    /// the end of an operation. `tokens`: what is waited for. Whether it is done.
     pub(crate) fn poll_beside_workers(
         &self,
+        tokens: &[Token],
         deadline: Option<Instant>,
         done: &dyn Fn() -> bool,
     ) -> bool {
@@ -111,8 +124,13 @@ impl Runtime {
             return false;
         }
         let _counted = CountedWait::new(self);
-        let Some(mut duty) = self.take_duty() else {
-            return false;
+        let mut duty = match self.take_duty() {
+            Some(duty) => duty,
+            None => match self.watch_operation(tokens, deadline, done) {
+                Watched::Done => return true,
+                Watched::Late => return false,
+                Watched::Free(duty) => duty,
+            },
         };
         loop {
             if done() {
@@ -128,6 +146,47 @@ impl Runtime {
                 return false;
             }
             duty.pass();
+        }
+    }
+
+    /// Looks for the end of one operation, for as long as passes without a pause are worth their cost, while another thread
+    /// makes them: to be woken would take longer than most operations do.
+    fn watch_operation(
+        &self,
+        tokens: &[Token],
+        deadline: Option<Instant>,
+        done: &dyn Fn() -> bool,
+    ) -> Watched<'_> {
+        let [token] = tokens else {
+            return Watched::Late;
+        };
+        // With one processor the other thread needs this one's time.
+        if self.settings.cpus.len() < 2 || !self.graph().is_operation(*token) {
+            return Watched::Late;
+        }
+        let mut until = None;
+        let mut rounds = 0u32;
+        loop {
+            if done() {
+                return Watched::Done;
+            }
+            if !self.duty_is_busy() {
+                return match self.take_duty() {
+                    Some(duty) => Watched::Free(duty),
+                    None => Watched::Late,
+                };
+            }
+            rounds += 1;
+            if rounds.is_multiple_of(64) {
+                let now = Instant::now();
+                let is_late = now >= *until.get_or_insert_with(|| now + self.patience())
+                    || deadline.is_some_and(|deadline| now >= deadline)
+                    || (self.is_opener() && !self.queues.opener.is_empty());
+                if is_late {
+                    return Watched::Late;
+                }
+            }
+            crate::sync::hint::spin_loop();
         }
     }
 

@@ -145,7 +145,7 @@ impl Runtime {
         plant!("worker.search");
         // Nothing to do here may be the end that somebody waits for.
         self.wake_watchers();
-        let until = Instant::now() + self.settings.spin.max(wait * PATIENCE);
+        let mut until = Instant::now() + self.settings.spin.max(wait * PATIENCE);
         let reason = |task: &dyn Fn() -> bool| {
             task()
                 || self.blocked.any_ready()
@@ -156,61 +156,82 @@ impl Runtime {
         };
         let mut duty = self.take_duty();
         let mut rounds = 0u32;
-        let found = loop {
-            // Small tasks are left to gather, or each would cost its submitter more than it is worth.
-            let worth_it = || {
-                if hasty {
-                    self.has_much_work(slot, lane)
-                } else {
-                    self.has_task(slot)
-                }
-            };
-            if reason(&worth_it) {
-                break true;
-            }
-            if let Some(duty) = &mut duty
-                && duty.pass()
-            {
-                // Whoever gives the duty back offers it to another thread, which costs more than an operation: so it is
-                // kept while operations follow each other.
-                if self.has_task(slot) || !duty.is_wanted() {
+        loop {
+            let found = loop {
+                // Small tasks are left to gather, or each would cost its submitter more than it is worth.
+                let worth_it = || {
+                    if hasty {
+                        self.has_much_work(slot, lane)
+                    } else {
+                        self.has_task(slot)
+                    }
+                };
+                if reason(&worth_it) {
                     break true;
                 }
-                continue;
-            }
-            rounds += 1;
-            if let Some(duty) = &duty {
-                if duty.pause().is_some() {
+                if let Some(duty) = &mut duty
+                    && duty.pass()
+                {
+                    // Whoever gives the duty back offers it to another thread, which costs more than an operation: so it is
+                    // kept while operations follow each other, and for a while after the last one.
+                    if self.has_task(slot) {
+                        break true;
+                    }
+                    continue;
+                }
+                rounds += 1;
+                if duty.is_none() && self.is_called_to_duty() {
+                    duty = self.take_duty();
+                }
+                if let Some(duty) = &duty {
+                    if duty.pause().is_some() {
+                        break self.has_task(slot);
+                    }
+                    continue;
+                }
+                if (crowded || hasty || rounds.is_multiple_of(16)) && Instant::now() >= until {
+                    // A few that never become many are taken in the end.
                     break self.has_task(slot);
                 }
-                continue;
+                if crowded || hasty {
+                    doze(self, SELDOM.max(wait));
+                } else {
+                    for _ in 0..32 {
+                        crate::sync::hint::spin_loop();
+                        if self.is_called_to_duty() {
+                            break;
+                        }
+                    }
+                }
+            };
+            if !found {
+                let mut told = false;
+                let on_duty = duty.is_some();
+                let look = || reason(&|| self.has_task(slot)) || (!on_duty && self.duty_is_free());
+                self.sleep.sleep(slot, look, || {
+                    // Once: this thread may be a watcher itself, and would wake itself for ever.
+                    if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
+                        self.wake_watchers();
+                    }
+                    !park_on_duty(&mut duty, deadline) || done()
+                });
             }
-            if (crowded || hasty || rounds.is_multiple_of(16)) && Instant::now() >= until {
-                // A few that never become many are taken in the end.
-                break self.has_task(slot);
-            }
-            if crowded || hasty {
-                doze(self, SELDOM.max(wait));
-            } else {
-                for _ in 0..32 {
-                    crate::sync::hint::spin_loop();
+            // Woken for the duty, it takes it here: it is still counted among those who search.
+            if !found && duty.is_none() && self.is_called_to_duty() && !self.has_task(slot) {
+                duty = self.take_duty();
+                if duty.is_some() {
+                    until = Instant::now() + self.settings.spin;
+                    continue;
                 }
             }
-        };
-        if !found {
-            let mut told = false;
-            let on_duty = duty.is_some();
-            let look = || reason(&|| self.has_task(slot)) || (!on_duty && self.duty_is_free());
-            self.sleep.sleep(slot, look, || {
-                // Once: this thread may be a watcher itself, and would wake itself for ever.
-                if !core::mem::replace(&mut told, true) && self.last_one_asleep() {
-                    self.wake_watchers();
-                }
-                !park_on_duty(&mut duty, deadline) || done()
-            });
+            break;
         }
         self.sleep.end_search(|| self.queues.has_shared_work());
         drop(duty);
+        // Whoever called relied on this search.
+        if self.is_called_to_duty() {
+            self.offer_duty();
+        }
         lane.takes_few.set(true);
         lane.left_search.set(Some(Instant::now()));
         true

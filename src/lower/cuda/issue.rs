@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use parking_lot::MutexGuard;
 
+use super::device::Counts;
 use super::loss::Loss;
 use super::operation::{Arrived, Stage, Work, cause_in, have_ended};
 use super::put::Put;
@@ -75,22 +76,24 @@ impl Cuda {
             let busy = queues.busy.iter();
             busy.flat_map(|stream| &queues.streams[*stream].in_flight)
                 .chain(&queues.loose)
-                .any(|in_flight| graph.is_awaited(in_flight.node))
+                .any(|in_flight| graph.is_awaited(in_flight.arrived.node))
         })
     }
 
     /// An operation has arrived: it is put behind a producer on its stream where that is possible; else it waits for a
     /// stream, or to end without one. Returns whether it was put on a stream.
     fn receive(&self, runtime: &Runtime, guard: &mut Guard<'_>, arrived: Arrived) -> bool {
-        let index = arrived.operation.device;
-        let node = runtime.graph().nodes.get(arrived.node);
+        let index = arrived.device;
+        let graph = runtime.graph();
+        graph.fetch_consumers(arrived.node, 0);
+        let node = graph.nodes.get(arrived.node);
         let is_lost = guard.devices[index].device.loss().is_some();
         if is_lost || self.cause_of(runtime, &arrived) != 0 {
             guard.doomed.push(arrived);
             return false;
         }
-        if arrived.operation.stream == 0 {
-            let behind = arrived.notes.iter().find_map(|note| {
+        if arrived.stream == 0 {
+            let behind = arrived.notes().iter().find_map(|note| {
                 let flight = guard.flights.get(&note.producer.0)?;
                 let here = flight.device == index;
                 here.then(|| guard.devices[index].is_behind(flight))?
@@ -111,7 +114,7 @@ impl Cuda {
             return 0;
         }
         match graph.doom_of(arrived.node) {
-            0 => cause_in(&arrived.notes, graph),
+            0 => cause_in(arrived.notes(), graph),
             cause => cause,
         }
     }
@@ -125,13 +128,13 @@ impl Cuda {
         let graph = runtime.graph();
         let (free, kept) = core::mem::take(&mut guard.doomed)
             .into_iter()
-            .partition(|arrived: &Arrived| have_ended(&arrived.notes, graph));
+            .partition(|arrived: &Arrived| have_ended(arrived.notes(), graph));
         guard.doomed = kept;
         let free: Vec<Arrived> = free;
         let ended = free.len();
         let mut losses = Vec::with_capacity(ended);
         for arrived in &free {
-            let index = arrived.operation.device;
+            let index = arrived.device;
             self.discard_recorded(guard, index, arrived);
             losses.push(guard.devices[index].device.loss());
         }
@@ -157,7 +160,7 @@ impl Cuda {
             return None;
         }
         if let Some(arrived) = queues.next_pinned() {
-            let stream = queues.foreign(arrived.operation.stream);
+            let stream = queues.foreign(arrived.stream);
             return Some((arrived, stream));
         }
         if self.discipline == Discipline::Legacy {
@@ -196,8 +199,8 @@ impl Cuda {
             self.count.fetch_sub(1, Ordering::SeqCst);
             return;
         }
-        let device = guard.devices[index].device.clone();
-        if let Some(loss) = device.loss() {
+        let loss = guard.devices[index].device.loss();
+        if let Some(loss) = loss {
             guard.devices[index].give_back_if_empty(stream);
             self.discard_recorded(guard, index, &arrived);
             self.count.fetch_sub(1, Ordering::SeqCst);
@@ -219,10 +222,8 @@ impl Cuda {
             .get(node)
             .token(runtime.graph().id, node);
         let mut in_flight = InFlight {
-            node,
             token,
-            operation: arrived.operation,
-            notes: arrived.notes,
+            arrived,
             event: None,
             job: None,
             position: 0,
@@ -252,8 +253,8 @@ impl Cuda {
                 return;
             }
         };
-        in_flight.operation.set_stage(Stage::Issued);
-        device.issued.fetch_add(1, Ordering::Relaxed);
+        in_flight.arrived.set_stage(Stage::Issued);
+        Counts::add(&guard.devices[index].device.counts.issued);
         // Consumers on devices can wait for its event, if it has one.
         let can_be_joined = in_flight.event.is_some() && in_flight.failed.is_none();
         self.settle_issued(runtime, guard, index, stream, in_flight);
@@ -264,7 +265,7 @@ impl Cuda {
 
     /// The event of work of the application's, if it is such, when nobody is going to ask it.
     pub(super) fn discard_recorded(&self, guard: &mut Guard<'_>, index: usize, arrived: &Arrived) {
-        if let Work::Recorded(event) = arrived.operation.work
+        if let Work::Recorded(event) = arrived.work
             && let Ok(_entered) = guard.devices[index].device.enter()
         {
             guard.devices[index].events.discard(self.driver, event);
@@ -283,7 +284,7 @@ impl Cuda {
         let (token, event) = (in_flight.token, in_flight.event);
         let queues = &mut guard.devices[index];
         let mut on = None;
-        if matches!(in_flight.operation.work, Work::Recorded(_)) {
+        if matches!(in_flight.arrived.work, Work::Recorded(_)) {
             queues.give_back_if_empty(stream);
             queues.loose.push(in_flight);
             queues.under_way += 1;

@@ -44,6 +44,8 @@ unsafe impl Sync for Module {}
 #[derive(Clone)]
 pub(crate) struct Kernel {
     pub(crate) device: Arc<Device>,
+    /// Of its device, beside which counts lie that the thread that makes passes changes.
+    pub(crate) number: i32,
     function: Function,
     pub(crate) name: &'static str,
 }
@@ -156,6 +158,7 @@ impl Module {
         })?;
         Ok(Kernel {
             device: self.device.clone(),
+            number: self.device.number,
             function: Function(function),
             name: kept(&name.to_string_lossy()),
         })
@@ -183,9 +186,9 @@ pub(crate) struct Launch {
     grid: [u32; 3],
     block: [u32; 3],
     shared_bytes: u32,
-    /// The values, each at a multiple of 16 bytes, and where each begins.
-    values: Vec<u128>,
-    starts: Vec<u32>,
+    /// The values, each at a multiple of 16 bytes, and where each begins. Those of most kernels fit.
+    values: SmallVec<[u128; 6]>,
+    starts: SmallVec<[u32; 6]>,
 }
 
 impl Launch {
@@ -212,8 +215,8 @@ impl Launch {
             grid: desc.grid.map(|blocks| blocks.max(1)),
             block: desc.block.map(|threads| threads.max(1)),
             shared_bytes: desc.shared_bytes,
-            values: Vec::with_capacity(arguments.len()),
-            starts: Vec::with_capacity(arguments.len()),
+            values: SmallVec::new(),
+            starts: SmallVec::new(),
         };
         for (position, argument) in arguments.iter().enumerate() {
             let at =

@@ -1,5 +1,7 @@
 //! Operations of devices, from their arrival to the queue that they wait in for a stream.
 
+use core::cell::Cell;
+use core::ops::Deref;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -10,6 +12,7 @@ use smallvec::SmallVec;
 use super::copy::{CopyPlan, FillPlan};
 use super::event::Event;
 use super::kernel::Launch;
+use super::record;
 use crate::order::graph::Graph;
 use crate::order::memory::Memory;
 use crate::order::operation::Operation;
@@ -60,19 +63,20 @@ pub(crate) enum Stage {
     Issued = 2,
 }
 
-/// An operation of one device.
+/// An operation of one device. What the thread that makes passes looks at first comes first.
+#[repr(C)]
 pub(crate) struct DeviceOperation {
     inbox: &'static Inbox,
     /// Number of its device. It holds no count of anything that the submitter and the thread that makes passes share: each
     /// would take that line from the other for every operation.
     pub(crate) device: usize,
-    pub(crate) work: Work,
     /// Stream of the application's that it is pinned to, 0: a leased one.
     pub(crate) stream: usize,
     /// Its stream can wait for producers that are issued.
     joins: bool,
-    notes: Mutex<Notes>,
     stage: AtomicU8,
+    notes: Mutex<Notes>,
+    pub(crate) work: Work,
 }
 
 /// A producer that satisfied the operation when it was issued.
@@ -84,7 +88,10 @@ pub(crate) struct Note {
 }
 
 /// The producers that an operation has noted.
-pub(crate) type NoteList = SmallVec<[Note; 4]>;
+type NoteList = SmallVec<[Note; FEW]>;
+
+/// Notes that most operations have at most, without those of the same producer.
+const FEW: usize = 4;
 
 /// Whether all producers of a list have ended.
 pub(crate) fn have_ended(notes: &[Note], graph: &Graph) -> bool {
@@ -100,12 +107,12 @@ pub(crate) fn cause_in(notes: &[Note], graph: &Graph) -> u32 {
         .unwrap_or(0)
 }
 
-/// See `order::issue`.
+/// See `order::issue`. The list grows only before the operation arrives.
 #[derive(Default)]
 struct Notes {
     list: NoteList,
     /// It takes no more: it is being cancelled.
-    closed: bool,
+    closed: Cell<bool>,
 }
 
 impl DeviceOperation {
@@ -116,15 +123,31 @@ impl DeviceOperation {
         stream: usize,
         joins: bool,
     ) -> Arc<Self> {
-        Arc::new(Self {
+        record::fill(Self {
             inbox,
             device,
-            work,
             stream,
             joins,
-            notes: Mutex::default(),
             stage: AtomicU8::new(Stage::Submitted as u8),
+            notes: Mutex::default(),
+            work,
         })
+    }
+
+    /// Lets go of what it holds, when it has ended.
+    pub(super) fn empty(&mut self) {
+        self.work = Work::Wait;
+        self.notes.get_mut().list.clear();
+    }
+
+    /// What it has noted.
+    ///
+    /// # Safety
+    /// It has arrived.
+    unsafe fn noted(&self) -> &[Note] {
+        // SAFETY: nobody notes anything any more: every producer that it waited for has done so before it was
+        // satisfied, and the operation has arrived behind all of them. Until it is emptied the list is only read.
+        unsafe { &(*self.notes.data_ptr()).list }
     }
 
     pub(crate) fn set_stage(&self, stage: Stage) {
@@ -140,11 +163,9 @@ impl Operation for DeviceOperation {
     fn arrive(self: Arc<Self>, node: u32) {
         self.set_stage(Stage::Arrived);
         let inbox = self.inbox;
-        let notes = self.notes.lock().list.clone();
         inbox.push(Arrived {
             node,
             operation: self,
-            notes,
         });
     }
 
@@ -163,19 +184,27 @@ impl Operation for DeviceOperation {
 
     fn note(&self, producer: Token, propagates: bool) -> bool {
         let mut notes = self.notes.lock();
-        if !notes.closed {
-            notes.list.push(Note {
+        if notes.closed.get() {
+            return false;
+        }
+        // What reads three data that another one has written comes after that one three times.
+        let known = notes.list.iter_mut().take(FEW);
+        match known.into_iter().find(|note| note.producer == producer) {
+            Some(note) => note.propagates |= propagates,
+            None => notes.list.push(Note {
                 producer,
                 propagates,
-            });
+            }),
         }
-        !notes.closed
+        true
     }
 
     fn close_notes(&self, is_complete: &dyn Fn(Token) -> bool) -> bool {
-        let mut notes = self.notes.lock();
-        notes.closed |= notes.list.iter().all(|note| is_complete(note.producer));
-        notes.closed
+        let notes = self.notes.lock();
+        if notes.list.iter().all(|note| is_complete(note.producer)) {
+            notes.closed.set(true);
+        }
+        notes.closed.get()
     }
 
     fn device(&self) -> i32 {
@@ -192,12 +221,32 @@ impl Operation for DeviceOperation {
     }
 }
 
-/// An operation all of whose predecessors are done.
+/// An operation all of whose predecessors are done. Made by `arrive` alone.
 pub(crate) struct Arrived {
     pub(crate) node: u32,
-    pub(crate) operation: Arc<DeviceOperation>,
-    /// What it has noted, which is complete now.
-    pub(crate) notes: NoteList,
+    operation: Arc<DeviceOperation>,
+}
+
+impl Arrived {
+    /// What it has noted.
+    #[inline(always)]
+    pub(crate) fn notes(&self) -> &[Note] {
+        // SAFETY: it has arrived.
+        unsafe { self.operation.noted() }
+    }
+
+    /// Lets go of what only reports still need, when it has ended.
+    pub(crate) fn end(self) {
+        record::give_back(self.operation);
+    }
+}
+
+impl Deref for Arrived {
+    type Target = DeviceOperation;
+    #[inline(always)]
+    fn deref(&self) -> &DeviceOperation {
+        &self.operation
+    }
 }
 
 /// Operations that have arrived and that no pass has seen. Any thread puts them in, in the middle of a change of the graph.

@@ -15,7 +15,7 @@ use super::copier::{Copiers, Job};
 use super::device::Device;
 use super::driver::{LEGACY_STREAM, Refused};
 use super::event::{Event, EventPool};
-use super::operation::{Arrived, DeviceOperation, NoteList};
+use super::operation::Arrived;
 use super::provider::{Handles, Lease};
 use crate::abi::status::NORN_E_DEVICE;
 use crate::order::failure::SpreadMap;
@@ -39,17 +39,14 @@ pub(crate) struct Failed {
 
 /// An operation on a stream.
 pub(crate) struct InFlight {
-    pub(crate) node: u32,
     pub(crate) token: Token,
-    pub(crate) operation: Arc<DeviceOperation>,
+    pub(crate) arrived: Arrived,
     /// Recorded behind it; none in default-stream mode, or where the driver refused that.
     pub(crate) event: Option<Event>,
     /// The copier that carries it out; then there is no event.
     pub(crate) job: Option<Arc<Job>>,
     /// Its position on the stream.
     pub(crate) position: u64,
-    /// What it has noted.
-    pub(crate) notes: NoteList,
     /// It has failed already, but what it queued may still use its memory.
     pub(crate) failed: Option<Box<Failed>>,
     /// Questions about it that the driver has refused to answer (`loss`).
@@ -365,7 +362,7 @@ impl DeviceQueues {
 
     /// An operation has arrived: it waits until a stream is idle, if it needs one of the pool.
     pub(crate) fn wait_for_stream(&mut self, priority: i16, arrived: Arrived) {
-        if arrived.operation.stream != 0 {
+        if arrived.stream != 0 {
             return self.pinned.push_back(arrived);
         }
         self.arrivals += 1;

@@ -261,6 +261,10 @@ impl Lowering for World {
         self.only.clone().filter(|_| wanted)
     }
 
+    fn is_bound(&self) -> bool {
+        self.only.is_some()
+    }
+
     fn left(&self) -> Option<String> {
         self.under_way()
     }

@@ -1,0 +1,81 @@
+//! Records of operations that have ended, kept for later ones.
+//!
+//! A record is filled by the thread that submits and emptied by the thread that makes passes. With an allocator between the two
+//! every operation would be freed on another core than it was allocated on, which costs more than all that is written into
+//! it. Here each thread has a stack of free records and exchanges whole batches with the others.
+
+use core::cell::RefCell;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::operation::DeviceOperation;
+
+type Batch = Vec<Arc<DeviceOperation>>;
+
+/// Records that a thread exchanges with the others at a time.
+const BATCH: usize = 64;
+
+/// Batches that are kept; what is more goes back to the allocator.
+const MOST_BATCHES: usize = 512;
+
+/// Batches of free records. Nobody else holds any of these.
+static DEPOT: Mutex<Vec<Batch>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static OWN: RefCell<Batch> = const { RefCell::new(Vec::new()) };
+}
+
+/// A record with this content.
+pub(super) fn fill(content: DeviceOperation) -> Arc<DeviceOperation> {
+    match take() {
+        Some(mut record) => match Arc::get_mut(&mut record) {
+            Some(free) => {
+                *free = content;
+                record
+            }
+            None => Arc::new(content),
+        },
+        None => Arc::new(content),
+    }
+}
+
+/// Keeps the record of an operation that has ended, unless a report still looks at it.
+pub(super) fn give_back(mut record: Arc<DeviceOperation>) {
+    let Some(free) = Arc::get_mut(&mut record) else {
+        return;
+    };
+    free.empty();
+    // A thread that is ending has no stack any more; then it goes back to the allocator.
+    let _ = OWN.try_with(|own| {
+        let mut own = own.borrow_mut();
+        own.push(record);
+        if own.len() >= 2 * BATCH {
+            spill(&mut own);
+        }
+    });
+}
+
+fn take() -> Option<Arc<DeviceOperation>> {
+    OWN.try_with(|own| {
+        let mut own = own.borrow_mut();
+        if own.is_empty()
+            && let Some(batch) = DEPOT.lock().pop()
+        {
+            *own = batch;
+        }
+        own.pop()
+    })
+    .ok()?
+}
+
+#[cold]
+fn spill(own: &mut Batch) {
+    // The older half goes: what was just used stays in this core's cache.
+    let kept = own.split_off(BATCH);
+    let batch = core::mem::replace(own, kept);
+    let mut depot = DEPOT.lock();
+    if depot.len() < MOST_BATCHES {
+        depot.push(batch);
+    }
+}
