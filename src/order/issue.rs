@@ -66,6 +66,23 @@ impl Graph {
         if kept != LinkId::NONE {
             self.put_back(node, kept, last);
         }
+        if kept != LinkId::NONE || word.is_observed() {
+            self.awaits_issued.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Somebody waits for the end of a node's operation from now on. The other side of the look in `issue`: that has seen the
+    /// wait in the successor word, or is seen there.
+    pub(crate) fn note_wait(&self, node: &Node) {
+        if node.load_successors().is_issued() {
+            self.awaits_issued.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether anybody has begun to wait for the end of an issued operation since this was last asked.
+    pub(crate) fn was_wait_begun(&self) -> bool {
+        self.awaits_issued.load(Ordering::Relaxed)
+            && self.awaits_issued.swap(false, Ordering::Relaxed)
     }
 
     /// Fetches what the issue of an operation will touch of its three newest consumers, which were written on the

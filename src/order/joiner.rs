@@ -90,6 +90,9 @@ impl<'a> Joiner<'a> {
             ) {
                 Ok(_) => {
                     self.units = self.units.wrapping_add(unit_of(bits));
+                    if word.is_issued() {
+                        self.graph.note_wait(predecessor);
+                    }
                     return Ok(false);
                 }
                 Err(now) => word = super::node::Successors(now),

@@ -13,6 +13,7 @@ use super::queues::{DeviceQueues, Discipline, Flight, InFlight};
 use super::{Cuda, UnderWay};
 use crate::abi::status::NORN_E_DEVICE;
 use crate::order::body::Begin;
+use crate::order::graph::Graph;
 use crate::order::node::flag;
 use crate::order::operation::Outcome;
 use crate::run::runtime::Runtime;
@@ -55,7 +56,7 @@ impl Cuda {
                 break;
             }
             if issued >= limit {
-                if issued >= MOST_AT_ONCE || self.is_any_awaited(runtime, &guard) {
+                if issued >= MOST_AT_ONCE || self.is_any_awaited(runtime, &mut guard) {
                     break;
                 }
                 limit = issued + AT_ONCE;
@@ -70,8 +71,15 @@ impl Cuda {
 
     /// Whether anybody on the host waits for an operation that is on a stream. A writer on the host behind readers on a
     /// device is not seen; it waits for the next look.
-    fn is_any_awaited(&self, runtime: &Runtime, guard: &Guard<'_>) -> bool {
+    fn is_any_awaited(&self, runtime: &Runtime, guard: &mut Guard<'_>) -> bool {
         let graph = runtime.graph();
+        guard.awaited |= graph.was_wait_begun();
+        // To look at all of them takes the lines that their submitter is about to change; so only while there is one.
+        guard.awaited = guard.awaited && self.finds_awaited(graph, guard);
+        guard.awaited
+    }
+
+    fn finds_awaited(&self, graph: &Graph, guard: &Guard<'_>) -> bool {
         guard.devices.iter().any(|queues| {
             let busy = queues.busy.iter();
             busy.flat_map(|stream| &queues.streams[*stream].in_flight)
@@ -260,6 +268,9 @@ impl Cuda {
         self.settle_issued(runtime, guard, index, stream, in_flight);
         if can_be_joined && self.discipline == Discipline::Leased {
             MutexGuard::unlocked(guard, || runtime.issue_operation(node));
+        } else {
+            // Nothing tells of who waits for one that is not issued.
+            guard.awaited = true;
         }
     }
 

@@ -176,6 +176,11 @@ impl Module {
     }
 }
 
+/// A size in which 0 stands for 1.
+fn at_least_one([x, y, z]: [u32; 3]) -> [u32; 3] {
+    [x.max(1), y.max(1), z.max(1)]
+}
+
 /// The accesses of a launch: those of the caller and of its arguments.
 pub(crate) type Accesses = SmallVec<[norn_access; 8]>;
 
@@ -212,12 +217,19 @@ impl Launch {
         let mut launch = Self {
             function: kernel.function,
             name: kernel.name,
-            grid: desc.grid.map(|blocks| blocks.max(1)),
-            block: desc.block.map(|threads| threads.max(1)),
+            grid: at_least_one(desc.grid),
+            block: at_least_one(desc.block),
             shared_bytes: desc.shared_bytes,
             values: SmallVec::new(),
             starts: SmallVec::new(),
         };
+        let named = |argument: &&norn_argument| argument.kind == NORN_ARGUMENT_DATA;
+        let named = arguments.iter().filter(named).map(|argument| argument.data);
+        let mut memories: SmallVec<[_; 4]> = SmallVec::new();
+        runtime
+            .graph()
+            .memories_of(named, |memory| memories.push(memory));
+        let mut memories = memories.into_iter();
         for (position, argument) in arguments.iter().enumerate() {
             let at =
                 |text: String| Error::new(NORN_E_INVALID, format!("arguments[{position}].{text}"));
@@ -246,10 +258,11 @@ impl Launch {
                     }
                 }
                 NORN_ARGUMENT_DATA => {
-                    let (memory, place, memory_kind) = runtime
-                        .graph()
-                        .memory_of(argument.data)
-                        .map_err(|error| at(format!("data: {}", error.text())))?;
+                    let Some(memory) = memories.next() else {
+                        return Err(at("kind has changed during the call".into()));
+                    };
+                    let (memory, place, memory_kind) =
+                        memory.map_err(|error| at(format!("data: {}", error.text())))?;
                     let span = memory.span().unwrap_or(0);
                     if argument.offset > span {
                         return Err(at(format!(

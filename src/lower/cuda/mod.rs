@@ -146,6 +146,8 @@ struct UnderWay {
     since: Instant,
     /// Operations put on streams since completions were last looked at.
     issued: usize,
+    /// Somebody on the host waits for an operation that is on a stream.
+    awaited: bool,
 }
 
 impl Cuda {
@@ -188,6 +190,7 @@ impl Cuda {
                 early: Vec::new(),
                 since: Instant::now(),
                 issued: 0,
+                awaited: false,
             })),
             count: CachePadded::new(AtomicUsize::new(0)),
             asleep: AtomicBool::new(false),

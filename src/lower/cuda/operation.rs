@@ -123,21 +123,38 @@ impl DeviceOperation {
         stream: usize,
         joins: bool,
     ) -> Arc<Self> {
-        record::fill(Self {
-            inbox,
-            device,
-            stream,
-            joins,
-            stage: AtomicU8::new(Stage::Submitted as u8),
-            notes: Mutex::default(),
-            work,
-        })
+        let mut record = record::take().unwrap_or_else(|| Arc::new(Self::vacant(inbox)));
+        let Some(own) = Arc::get_mut(&mut record) else {
+            unreachable!("a free record is in use");
+        };
+        // Field by field, where it lies: it is larger than all else that a submission writes.
+        own.inbox = inbox;
+        own.device = device;
+        own.stream = stream;
+        own.joins = joins;
+        own.work = work;
+        record
     }
 
-    /// Lets go of what it holds, when it has ended.
+    fn vacant(inbox: &'static Inbox) -> Self {
+        Self {
+            inbox,
+            device: 0,
+            stream: 0,
+            joins: false,
+            stage: AtomicU8::new(Stage::Submitted as u8),
+            notes: Mutex::default(),
+            work: Work::Wait,
+        }
+    }
+
+    /// Lets go of what it holds, when it has ended, and is as a vacant one.
     pub(super) fn empty(&mut self) {
+        *self.stage.get_mut() = Stage::Submitted as u8;
+        let notes = self.notes.get_mut();
+        notes.list.clear();
+        notes.closed.set(false);
         self.work = Work::Wait;
-        self.notes.get_mut().list.clear();
     }
 
     /// What it has noted.

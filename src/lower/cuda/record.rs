@@ -26,20 +26,6 @@ thread_local! {
     static OWN: RefCell<Batch> = const { RefCell::new(Vec::new()) };
 }
 
-/// A record with this content.
-pub(super) fn fill(content: DeviceOperation) -> Arc<DeviceOperation> {
-    match take() {
-        Some(mut record) => match Arc::get_mut(&mut record) {
-            Some(free) => {
-                *free = content;
-                record
-            }
-            None => Arc::new(content),
-        },
-        None => Arc::new(content),
-    }
-}
-
 /// Keeps the record of an operation that has ended, unless a report still looks at it.
 pub(super) fn give_back(mut record: Arc<DeviceOperation>) {
     let Some(free) = Arc::get_mut(&mut record) else {
@@ -56,7 +42,8 @@ pub(super) fn give_back(mut record: Arc<DeviceOperation>) {
     });
 }
 
-fn take() -> Option<Arc<DeviceOperation>> {
+/// A free record, vacant and held by nobody else, if there is one.
+pub(super) fn take() -> Option<Arc<DeviceOperation>> {
     OWN.try_with(|own| {
         let mut own = own.borrow_mut();
         if own.is_empty()
