@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Cuda;
 use super::copy::{CopyPlan, FillPlan};
 use super::device::Device;
-use super::kernel::{Accesses, Launch, Module};
+use super::kernel::{Accesses, Module};
 use super::operation::Work;
 use crate::abi::device_types::*;
 use crate::abi::slice::norn_slice;
@@ -169,16 +169,19 @@ impl Cuda {
             }
         }
         let mut own = Accesses::new();
-        // SAFETY: passed on from the caller.
-        let launch = unsafe { Launch::new(runtime, kernel, desc, arguments, &mut own) }?;
+        let stream = how.task.stream as usize;
+        let operation = self.operation_of(number, stream, true, |work| {
+            let launch = work.become_launch(kernel, desc);
+            // SAFETY: passed on from the caller.
+            unsafe { launch.take_arguments(runtime, kernel, desc, arguments, &mut own) }
+        })?;
         // A submission may call the application, which may ask for further kernels.
         drop(kernels);
-        let work = Work::Launch(launch);
         if own.is_empty() {
-            return self.submit(runtime, how, how.accesses, number, work, true);
+            return runtime.submit_operation(how.task, how.accesses, how.after, operation);
         }
         own.insert_from_slice(0, how.accesses);
-        self.submit(runtime, how, &own, number, work, true)
+        runtime.submit_operation(how.task, &own, how.after, operation)
     }
 
     /// `norn_device_get`.

@@ -197,24 +197,10 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// Copies what a launch is given and adds the accesses that its arguments make.
-    ///
-    /// # Safety
-    /// `arguments` are what their documentation says.
-    pub(crate) unsafe fn new(
-        runtime: &Runtime,
-        kernel: &Kernel,
-        desc: &norn_launch_desc,
-        arguments: &[norn_argument],
-        accesses: &mut Accesses,
-    ) -> Result<Self> {
-        if desc.flags != 0 {
-            return Err(Error::new(
-                NORN_E_INVALID,
-                "launch.flags is reserved and must be 0",
-            ));
-        }
-        let mut launch = Self {
+    /// A launch that is still without arguments.
+    #[inline(always)]
+    pub(crate) fn new(kernel: &Kernel, desc: &norn_launch_desc) -> Self {
+        Self {
             function: kernel.function,
             name: kernel.name,
             grid: at_least_one(desc.grid),
@@ -222,7 +208,30 @@ impl Launch {
             shared_bytes: desc.shared_bytes,
             values: SmallVec::new(),
             starts: SmallVec::new(),
-        };
+        }
+    }
+
+    /// Copies the arguments that a launch is given and adds the accesses that they make.
+    ///
+    /// # Safety
+    /// `arguments` are what their documentation says.
+    pub(crate) unsafe fn take_arguments(
+        &mut self,
+        runtime: &Runtime,
+        kernel: &Kernel,
+        desc: &norn_launch_desc,
+        arguments: &[norn_argument],
+        accesses: &mut Accesses,
+    ) -> Result<()> {
+        if desc.flags != 0 {
+            return Err(Error::new(
+                NORN_E_INVALID,
+                "launch.flags is reserved and must be 0",
+            ));
+        }
+        if arguments.is_empty() {
+            return Ok(());
+        }
         let named = |argument: &&norn_argument| argument.kind == NORN_ARGUMENT_DATA;
         let named = arguments.iter().filter(named).map(|argument| argument.data);
         let mut memories: SmallVec<[_; 4]> = SmallVec::new();
@@ -233,7 +242,7 @@ impl Launch {
         for (position, argument) in arguments.iter().enumerate() {
             let at =
                 |text: String| Error::new(NORN_E_INVALID, format!("arguments[{position}].{text}"));
-            launch.starts.push(launch.values.len() as u32);
+            self.starts.push(self.values.len() as u32);
             match argument.kind {
                 NORN_ARGUMENT_VALUE => {
                     if argument.value.is_null() || argument.bytes == 0 {
@@ -245,14 +254,14 @@ impl Launch {
                             argument.bytes
                         )));
                     }
-                    let start = launch.values.len();
+                    let start = self.values.len();
                     let words = argument.bytes.div_ceil(16) as usize;
-                    launch.values.resize(start + words, 0);
+                    self.values.resize(start + words, 0);
                     // SAFETY: the caller promises the bytes of the value; there is room for them.
                     unsafe {
                         core::ptr::copy_nonoverlapping(
                             argument.value.cast::<u8>(),
-                            launch.values[start..].as_mut_ptr().cast(),
+                            self.values[start..].as_mut_ptr().cast(),
                             argument.bytes as usize,
                         );
                     }
@@ -280,7 +289,7 @@ impl Launch {
                                 .into(),
                         ));
                     }
-                    launch.values.push(u128::from(address));
+                    self.values.push(u128::from(address));
                     if argument.mode != 0 {
                         accesses.push(norn_access {
                             data: argument.data,
@@ -292,7 +301,7 @@ impl Launch {
                 kind => return Err(at(format!("kind {kind} is none"))),
             }
         }
-        Ok(launch)
+        Ok(())
     }
 
     /// Queues the kernel.

@@ -346,8 +346,26 @@ impl Cuda {
         stream: usize,
         joins: bool,
     ) -> Arc<DeviceOperation> {
+        match self.operation_of(device, stream, joins, |place| {
+            *place = work;
+            Ok(())
+        }) {
+            Ok(operation) => operation,
+            Err(_) => unreachable!("work that is there can be put"),
+        }
+    }
+
+    /// As `operation`; `put` puts its work where there is none.
+    #[inline]
+    fn operation_of(
+        &self,
+        device: i32,
+        stream: usize,
+        joins: bool,
+        put: impl FnOnce(&mut Work) -> Result<()>,
+    ) -> Result<Arc<DeviceOperation>> {
         let joins = joins && self.discipline == Discipline::Leased;
-        DeviceOperation::new(self.inbox, device as usize, work, stream, joins)
+        DeviceOperation::new(self.inbox, device as usize, stream, joins, put)
     }
 
     /// Operations that are on devices or wait for a stream.

@@ -11,8 +11,10 @@ use smallvec::SmallVec;
 
 use super::copy::{CopyPlan, FillPlan};
 use super::event::Event;
-use super::kernel::Launch;
+use super::kernel::{Kernel, Launch};
 use super::record;
+use crate::abi::device_types::norn_launch_desc;
+use crate::error::Result;
 use crate::order::graph::Graph;
 use crate::order::memory::Memory;
 use crate::order::operation::Operation;
@@ -39,6 +41,16 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// Becomes the launch of a kernel, still without arguments.
+    #[inline(always)]
+    pub(crate) fn become_launch(&mut self, kernel: &Kernel, desc: &norn_launch_desc) -> &mut Launch {
+        *self = Work::Launch(Launch::new(kernel, desc));
+        match self {
+            Work::Launch(launch) => launch,
+            _ => unreachable!("it was made a launch just now"),
+        }
+    }
+
     fn name(&self) -> String {
         match self {
             Work::Copy(_) => "copy".into(),
@@ -116,24 +128,31 @@ struct Notes {
 }
 
 impl DeviceOperation {
+    /// `put` puts its work where there is none; if it cannot, there is no operation.
+    #[inline]
     pub(crate) fn new(
         inbox: &'static Inbox,
         device: usize,
-        work: Work,
         stream: usize,
         joins: bool,
-    ) -> Arc<Self> {
+        put: impl FnOnce(&mut Work) -> Result<()>,
+    ) -> Result<Arc<Self>> {
         let mut record = record::take().unwrap_or_else(|| Arc::new(Self::vacant(inbox)));
         let Some(own) = Arc::get_mut(&mut record) else {
             unreachable!("a free record is in use");
         };
-        // Field by field, where it lies: it is larger than all else that a submission writes.
+        // Field by field, where it lies: it is larger than all else that a submission writes together.
         own.inbox = inbox;
         own.device = device;
         own.stream = stream;
         own.joins = joins;
-        own.work = work;
-        record
+        match put(&mut own.work) {
+            Ok(()) => Ok(record),
+            Err(error) => {
+                record::give_back(record);
+                Err(error)
+            }
+        }
     }
 
     fn vacant(inbox: &'static Inbox) -> Self {
