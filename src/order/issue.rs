@@ -85,11 +85,21 @@ impl Graph {
             && self.awaits_issued.swap(false, Ordering::Relaxed)
     }
 
-    /// Fetches what the issue of an operation will touch of its three newest consumers, which were written on the
-    /// submitter's core. `step`: 0, 1 and 2, each some time after the one before, for what a step reads the one before has
-    /// fetched: a consumer's node, then its annex, then its operation.
-    pub(crate) fn fetch_consumers(&self, index: u32, step: usize) {
-        let mut link = self.nodes.get(index).load_successors().head();
+    /// Fetches what the issue of an operation will touch and the submitter's core has written: its three newest consumers,
+    /// and the epochs that it reads in. `step`: 0, 1 and 2, each some time after the one before, for what a step reads the
+    /// one before has fetched: a consumer's node, then its annex, then its operation; an epoch, then its notes.
+    pub(crate) fn fetch_for_issue(&self, index: u32, step: usize) {
+        let node = self.nodes.get(index);
+        for slot in &node.slots[..Node::slots_in(node.load_state()).min(INLINE_SLOTS)] {
+            match (slot.epoch.load(Ordering::Relaxed), step) {
+                (0, _) | (_, 0) => {}
+                (epoch, 1) => {
+                    self.epochs.prefetch_head(epoch);
+                }
+                (epoch, _) => self.epochs.get(epoch).fetch_notes(),
+            }
+        }
+        let mut link = node.load_successors().head();
         for depth in (0..=step).rev() {
             let LinkPlace::Slot { consumer, slot } = link.place() else {
                 return;

@@ -117,13 +117,10 @@ impl<'a> Joiner<'a> {
 
     /// Makes the node wait for the members of an epoch that are issued, as far as it does not just note them.
     pub(crate) fn follow_members(&mut self, lane: &mut Lane, epoch: &Epoch) {
-        let mut members = core::mem::take(&mut lane.members);
-        epoch.take_notes(&mut members);
-        for member in members.drain(..) {
+        for member in epoch.take_notes() {
             // Without memory for a link the order is lost; there is nothing better to do here.
             let _ = self.wait_for(lane, member, Room::Record, NORN_READ as u32);
         }
-        lane.members = members;
     }
 
     /// The predecessor is issued: whether that satisfies the node, which has noted it then.

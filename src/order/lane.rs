@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use super::datum::Wanted;
 use super::operation::Operation;
 use super::slab::Magazine;
-use super::token::Token;
 
 /// How a node ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,8 +88,6 @@ pub(crate) struct Lane {
     pub(crate) counters: Arc<Counters>,
     /// Accesses of the task being submitted, merged and resolved.
     pub(crate) wanted: Vec<Wanted>,
-    /// Members of an epoch that a node is made to follow; empty otherwise.
-    pub(crate) members: Vec<Token>,
     /// What makes the task being submitted an operation.
     pub(crate) operation: Option<Arc<dyn Operation>>,
     /// Unwritten data whose first writer is found already: an earlier task of the batch that is being checked.

@@ -41,7 +41,7 @@ fn prefetch_for_write(line: *const u8) {
 
 /// Fetches lines that will be written soon. Nothing need be there.
 #[inline(always)]
-pub(super) fn prefetch_lines(first: *const u8, lines: usize) {
+pub(crate) fn prefetch_lines(first: *const u8, lines: usize) {
     for line in 0..lines {
         prefetch_for_write(first.wrapping_add(64 * line));
     }

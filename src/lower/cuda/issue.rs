@@ -93,7 +93,7 @@ impl Cuda {
     fn receive(&self, runtime: &Runtime, guard: &mut Guard<'_>, arrived: Arrived) -> bool {
         let index = arrived.device;
         let graph = runtime.graph();
-        graph.fetch_consumers(arrived.node, 0);
+        graph.fetch_for_issue(arrived.node, 0);
         let node = graph.nodes.get(arrived.node);
         let is_lost = guard.devices[index].device.loss().is_some();
         if is_lost || self.cause_of(runtime, &arrived) != 0 {

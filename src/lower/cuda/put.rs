@@ -77,7 +77,7 @@ impl Cuda {
             }
         }
         let graph = runtime.graph();
-        graph.fetch_consumers(arrived.node, 1);
+        graph.fetch_for_issue(arrived.node, 1);
         // SAFETY: the operation's data are pinned until it completes, which the event tells; the context is current.
         let queued = unsafe {
             match &operation.work {
@@ -88,7 +88,7 @@ impl Cuda {
                 Work::Enqueue(_) | Work::Recorded(_) => Ok(()),
             }
         };
-        graph.fetch_consumers(arrived.node, 2);
+        graph.fetch_for_issue(arrived.node, 2);
         // A part of it may be queued.
         let mut failed = failure_of(queued)?;
         if let Work::Enqueue(body) = operation.work {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::operation::DeviceOperation;
+use crate::order::slab::prefetch_lines;
 
 type Batch = Vec<Arc<DeviceOperation>>;
 
@@ -18,6 +19,10 @@ const BATCH: usize = 64;
 
 /// Batches that are kept; what is more goes back to the allocator.
 const MOST_BATCHES: usize = 512;
+
+/// How many takes ahead a record is fetched, which the thread that makes passes has had last, and how much of it.
+const AHEAD: usize = 4;
+const LINES: usize = size_of::<DeviceOperation>().div_ceil(64);
 
 /// Batches of free records. Nobody else holds any of these.
 static DEPOT: Mutex<Vec<Batch>> = Mutex::new(Vec::new());
@@ -51,7 +56,11 @@ pub(super) fn take() -> Option<Arc<DeviceOperation>> {
         {
             *own = batch;
         }
-        own.pop()
+        let record = own.pop();
+        if let Some(soon) = own.len().checked_sub(AHEAD) {
+            prefetch_lines(Arc::as_ptr(&own[soon]).cast(), LINES);
+        }
+        record
     })
     .ok()?
 }
