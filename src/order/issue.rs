@@ -87,41 +87,50 @@ impl Graph {
 
     /// Fetches what the issue of an operation will touch and the submitter's core has written: its three newest consumers,
     /// and the epochs that it reads in. `step`: 0, 1 and 2, each some time after the one before, for what a step reads the
-    /// one before has fetched: a consumer's node, then its annex, then its operation; an epoch, then its notes.
+    /// one before has fetched: a consumer's node, then its annex, then its operation; an epoch, then its notes. The last
+    /// step begins the first one for the newest consumer.
     pub(crate) fn fetch_for_issue(&self, index: u32, step: usize) {
         let node = self.nodes.get(index);
-        for slot in &node.slots[..Node::slots_in(node.load_state()).min(INLINE_SLOTS)] {
-            match (slot.epoch.load(Ordering::Relaxed), step) {
-                (0, _) | (_, 0) => {}
-                (epoch, 1) => {
-                    self.epochs.prefetch_head(epoch);
-                }
-                (epoch, _) => self.epochs.get(epoch).fetch_notes(),
-            }
-        }
         let mut link = node.load_successors().head();
         for depth in (0..=step).rev() {
             let LinkPlace::Slot { consumer, slot } = link.place() else {
-                return;
+                break;
             };
             if link == LinkId::NONE {
-                return;
+                break;
             }
-            let node = self.nodes.get(consumer);
+            let entry = self.nodes.get(consumer);
             match depth {
-                0 => self.nodes.prefetch(consumer, 2),
+                0 => {
+                    // What comes behind it is told by the very line that is fetched.
+                    self.nodes.prefetch(consumer, 2);
+                    break;
+                }
                 1 => self
                     .annexes
-                    .prefetch(node.annex.load(Ordering::Relaxed), 2),
+                    .prefetch(entry.annex.load(Ordering::Relaxed), 2),
                 _ => {
-                    if let Some(annex) = self.annex(node) {
+                    if let Some(annex) = self.annex(entry) {
                         // SAFETY: the consumer waits for this operation, and so does not end.
                         let operation = unsafe { annex.own_operation() };
                         operation.inspect(|operation| prefetch_shared(operation));
                     }
+                    self.fetch_for_issue(consumer, 0);
                 }
             }
-            link = LinkId(node.slots[slot].next.load(Ordering::Relaxed));
+            link = LinkId(entry.slots[slot].next.load(Ordering::Relaxed));
+        }
+        if step == 0 {
+            return;
+        }
+        for slot in &node.slots[..Node::slots_in(node.load_state()).min(INLINE_SLOTS)] {
+            match slot.epoch.load(Ordering::Relaxed) {
+                0 => {}
+                epoch if step == 1 => {
+                    self.epochs.prefetch_head(epoch);
+                }
+                epoch => self.epochs.get(epoch).fetch_notes(),
+            }
         }
     }
 

@@ -114,7 +114,13 @@ impl Graph {
     /// Makes a node wait for tokens, with the links in its slots from number `first` on. Gives the units to add to its
     /// pending word.
     #[inline(never)]
-    pub(super) fn come_after(&self, lane: &mut Lane, index: u32, after: &[norn_token], first: usize) -> u64 {
+    pub(super) fn come_after(
+        &self,
+        lane: &mut Lane,
+        index: u32,
+        after: &[norn_token],
+        first: usize,
+    ) -> u64 {
         let entrant = self.entrant(index);
         let mut units = 0;
         for (position, token) in (first..).zip(after) {

@@ -211,8 +211,7 @@ impl Graph {
         for (position, (place, access)) in places.iter().zip(accesses).enumerate() {
             // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
             let timeline = unsafe { &mut *place.timeline };
-            units +=
-                entrant.take_place(lane, timeline, place.writer, position, access.mode, false);
+            units += entrant.take_place(lane, timeline, place.writer, position, access.mode, false);
         }
         Some((NonZeroU32::new(entrant.index)?, units as u32))
     }

@@ -244,8 +244,7 @@ impl Runtime {
     /// Whether the duty was offered to the workers that search, and is free.
     #[inline(always)]
     pub(crate) fn is_called_to_duty(&self) -> bool {
-        self.lowerings.called.load(Ordering::SeqCst)
-            && !self.lowerings.duty.load(Ordering::SeqCst)
+        self.lowerings.called.load(Ordering::SeqCst) && !self.lowerings.duty.load(Ordering::SeqCst)
     }
 
     /// Whether passes are made, one after the other.

@@ -233,7 +233,8 @@ impl Runtime {
             return self.wait_in_body(body, tokens, timeout_ns, deadline, done);
         }
         if self.has_lowerings()
-            && (self.poll_as_caller(deadline, done) || self.poll_beside_workers(tokens, deadline, done))
+            && (self.poll_as_caller(deadline, done)
+                || self.poll_beside_workers(tokens, deadline, done))
         {
             return Ok(());
         }

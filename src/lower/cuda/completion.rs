@@ -300,7 +300,9 @@ impl Cuda {
                 "device {number} has failed, and everything on it: {}",
                 loss.text()
             ));
-            let begun = in_flight.into_iter().map(|in_flight| in_flight.arrived.node);
+            let begun = in_flight
+                .into_iter()
+                .map(|in_flight| in_flight.arrived.node);
             let mut cause = 0;
             for node in first.into_iter().chain(begun) {
                 self.end_by_loss(runtime, node, loss, &mut cause);

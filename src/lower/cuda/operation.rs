@@ -43,7 +43,11 @@ pub(crate) enum Work {
 impl Work {
     /// Becomes the launch of a kernel, still without arguments.
     #[inline(always)]
-    pub(crate) fn become_launch(&mut self, kernel: &Kernel, desc: &norn_launch_desc) -> &mut Launch {
+    pub(crate) fn become_launch(
+        &mut self,
+        kernel: &Kernel,
+        desc: &norn_launch_desc,
+    ) -> &mut Launch {
         *self = Work::Launch(Launch::new(kernel, desc));
         match self {
             Work::Launch(launch) => launch,

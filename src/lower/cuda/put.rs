@@ -1,7 +1,7 @@
 //! One operation put on a stream: the waits before its work, the work, and the event behind it.
 
-use std::sync::Arc;
 use parking_lot::MutexGuard;
+use std::sync::Arc;
 
 use super::copier::Job;
 use super::device::Counts;
