@@ -10,6 +10,8 @@
  */
 #include "driver.h"
 
+#include <semaphore.h>
+
 #define DATA 64
 #define STREAMS 32
 
@@ -42,6 +44,59 @@ static double floor_us(int kind, int operations) {
     }
     raw_finish();
     return (now_us() - start) / operations;
+}
+
+/* One operation of a pattern as it is captured: on a stream that rotates, behind the events of what it follows. */
+static void *done[2][DATA]; /* the event behind the last operation of a datum */
+
+static void capture_operation(int i, void *own, void *const *after, int count) {
+    void *stream = streams[i % STREAMS];
+    for (int k = 0; k < count; k++) DO(cu.wait_event(stream, after[k], 0));
+    raw_launch(stream);
+    DO(cu.event_record(own, stream));
+}
+static void capture_independent(int i) {
+    void *own = done[0][i % DATA];
+    capture_operation(i, own, &own, i >= DATA);
+}
+static void capture_chain(int i) {
+    capture_operation(i, done[0][0], &done[0][0], i > 0);
+}
+static void capture_stencil(int i) {
+    int step = i / DATA, x = i % DATA;
+    void **from = done[step % 2], **to = done[(step + 1) % 2];
+    void *after[3] = {from[x], from[(x + 1) % DATA], from[(x + DATA - 1) % DATA]};
+    capture_operation(i, to[x], after, step > 0 ? 3 : 0);
+}
+
+/*
+ * The same pattern as one graph of the driver's: captured once, then replayed. What a graph costs that never changes; the
+ * pattern must be known beforehand, and what is captured is in its time apart.
+ */
+static void replay(const char *name, void (*capture)(int), int operations) {
+    void *graph, *executable;
+    double start = now_us(), best = 1e9;
+    DO(cu.begin_capture(streams[0], 2));
+    DO(cu.event_record(events[0], streams[0]));
+    for (int i = 1; i < STREAMS; i++) DO(cu.wait_event(streams[i], events[0], 0));
+    for (int i = 0; i < operations; i++) capture(i);
+    for (int i = 1; i < STREAMS; i++) {
+        DO(cu.event_record(events[i], streams[i]));
+        DO(cu.wait_event(streams[0], events[i], 0));
+    }
+    DO(cu.end_capture(streams[0], &graph));
+    DO(cu.instantiate(&executable, graph, 0));
+    double made = (now_us() - start) / operations;
+    for (int round = 0; round < 5; round++) {
+        start = now_us();
+        DO(cu.graph_launch(executable, streams[0]));
+        DO(cu.stream_synchronize(streams[0]));
+        double took = (now_us() - start) / operations;
+        if (took < best) best = took;
+    }
+    printf("graph %-24s %8.2f replayed, and once %.2f to capture and instantiate\n", name, best, made);
+    DO(cu.executable_destroy(executable));
+    DO(cu.graph_destroy(graph));
 }
 
 /* ----- norn ----- */
@@ -99,9 +154,15 @@ static times stencil(int operations) {
     return (times){(submitted - start) / operations, (now_us() - start) / operations};
 }
 
-/* From a kernel of `ns` to the host that has seen it complete: by event queries, and by an await. Medians. */
+static void post_semaphore(void *semaphore) {
+    sem_post(semaphore);
+}
+
+/* From a kernel of `ns` to the host that has seen it complete: by event queries, by a host function that posts a
+ * semaphore, and by an await. Medians. */
 static void wake_up(uint64_t ns, int rounds) {
-    double raw[101], awaited[101], cpu[101];
+    double raw[101], posted[101], awaited[101], cpu[101];
+    sem_t semaphore;
     void *arguments[1] = {&ns};
     for (int i = 0; i < rounds; i++) {
         double start = now_us();
@@ -110,6 +171,15 @@ static void wake_up(uint64_t ns, int rounds) {
         while (cu.event_query(events[0]) != 0) {}
         raw[i] = now_us() - start;
     }
+    sem_init(&semaphore, 0, 0);
+    for (int i = 0; i < rounds; i++) {
+        double start = now_us();
+        DO(cu.launch(spin, 1, 1, 1, 1, 1, 1, 0, streams[0], arguments, NULL));
+        DO(cu.host_function(streams[0], post_semaphore, &semaphore));
+        while (sem_wait(&semaphore) != 0) {}
+        posted[i] = now_us() - start;
+    }
+    sem_destroy(&semaphore);
     for (int i = 0; i < rounds; i++) {
         norn_launch_desc launch = NORN_LAUNCH_INIT;
         norn_argument argument = norn_value(&ns, sizeof ns);
@@ -123,8 +193,9 @@ static void wake_up(uint64_t ns, int rounds) {
         awaited[i] = now_us() - start;
         cpu[i] = cpu_us() - used;
     }
-    printf("kernel of %10.1f us: event query %10.1f us, norn await %10.1f us, processor time of norn %8.1f us\n",
-           (double)ns * 1e-3, median(raw, rounds), median(awaited, rounds), median(cpu, rounds));
+    printf("kernel of %10.1f us: event query %10.1f us, host function %10.1f us, norn await %10.1f us, processor time of norn "
+           "%8.1f us\n",
+           (double)ns * 1e-3, median(raw, rounds), median(posted, rounds), median(awaited, rounds), median(cpu, rounds));
 }
 
 int main(int argc, char **argv) {
@@ -173,6 +244,15 @@ int main(int argc, char **argv) {
     for (int k = 0; k < 3; k++)
         printf("norn  %-24s %8.2f  (%.2f times its floor, \"%s\"), of this the submitting thread %.2f\n", patterns[k],
                best[k].total, best[k].total / best_floor[matching[k]], floors[matching[k]], best[k].submitted);
+    if (cu.graph_launch == NULL) printf("graph replay left out: this driver has no graphs\n");
+    else {
+        void (*const capture[3])(int) = {capture_independent, capture_chain, capture_stencil};
+        for (int side = 0; side < 2; side++)
+            for (int i = 0; i < DATA; i++) DO(cu.event_create(&done[side][i], 2));
+        for (int k = 0; k < 3; k++) replay(patterns[k], capture[k], operations);
+        for (int side = 0; side < 2; side++)
+            for (int i = 0; i < DATA; i++) DO(cu.event_destroy(done[side][i]));
+    }
     DO(norn_device_get(rt, place, &info));
     printf("norn issued %llu operations and %llu waits between streams\n", (unsigned long long)info.issued,
            (unsigned long long)info.waits);

@@ -43,6 +43,13 @@ static struct {
     int (*unload)(void *);
     int (*function)(void **, void *, const char *);
     int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+    /* Graphs: NULL where the driver has none, as the stand-in of norn's tests. */
+    int (*begin_capture)(void *, int);
+    int (*end_capture)(void *, void **);
+    int (*instantiate)(void **, void *, unsigned long long);
+    int (*graph_launch)(void *, void *);
+    int (*executable_destroy)(void *);
+    int (*graph_destroy)(void *);
 } cu;
 
 /* Ends the program unless a call of norn's or of a library of CUDA's gave 0. */
@@ -53,13 +60,15 @@ static void check(int code, const char *what) {
 }
 #define DO(call) check((call), #call)
 
-static void find(void *library, const char *name, void *function) {
+static int find_optional(void *library, const char *name, void *function) {
     void *symbol = library == NULL ? NULL : dlsym(library, name);
-    if (symbol == NULL) {
-        fprintf(stderr, "%s is not there\n", name);
-        exit(1);
-    }
     memcpy(function, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+static void find(void *library, const char *name, void *function) {
+    if (find_optional(library, name, function)) return;
+    fprintf(stderr, "%s is not there\n", name);
+    exit(1);
 }
 
 /* Finds the calls and makes the primary context of a device current on this thread. */
@@ -88,6 +97,13 @@ static inline void driver_start(int ordinal) {
     find(driver, "cuModuleUnload", &cu.unload);
     find(driver, "cuModuleGetFunction", &cu.function);
     find(driver, "cuLaunchKernel", &cu.launch);
+    if (!find_optional(driver, "cuStreamBeginCapture_v2", &cu.begin_capture) ||
+        !find_optional(driver, "cuStreamEndCapture", &cu.end_capture) ||
+        !find_optional(driver, "cuGraphInstantiateWithFlags", &cu.instantiate) ||
+        !find_optional(driver, "cuGraphLaunch", &cu.graph_launch) ||
+        !find_optional(driver, "cuGraphExecDestroy", &cu.executable_destroy) ||
+        !find_optional(driver, "cuGraphDestroy", &cu.graph_destroy))
+        cu.graph_launch = NULL;
     DO(cu.init(0));
     DO(cu.retain(&context, ordinal));
     DO(cu.set_current(context));

@@ -20,3 +20,6 @@ pub mod task;
 pub mod token;
 pub mod types;
 pub mod world;
+
+// The header keeps the order of these lines, and has the collectives last.
+pub mod collective;

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::Mutex;
 
+use norn::abi::collective::*;
 use norn::abi::data::*;
 use norn::abi::datatype::*;
 use norn::abi::runtime::*;

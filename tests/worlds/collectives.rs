@@ -2,6 +2,7 @@
 
 use std::ptr::{null, null_mut};
 
+use norn::abi::collective::*;
 use norn::abi::datatype::*;
 use norn::abi::runtime::*;
 use norn::abi::status::*;

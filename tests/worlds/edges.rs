@@ -322,7 +322,8 @@ fn what_belongs_to_a_body_is_refused_in_how() {
             assert_eq!(send, NORN_E_INVALID);
             assert!(last_error().contains(word), "{}", last_error());
             // SAFETY: as above.
-            let barrier = unsafe { norn::abi::world::norn_barrier(rank.world, &how, &mut token) };
+            let barrier =
+                unsafe { norn::abi::collective::norn_barrier(rank.world, &how, &mut token) };
             assert_eq!(barrier, NORN_E_INVALID);
             assert!(last_error().contains(word), "{}", last_error());
         };
