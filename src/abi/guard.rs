@@ -191,12 +191,12 @@ pub(crate) unsafe fn read<T: Sized0>(pointer: *const T) -> Result<T> {
 /// As `read`, without a copy where the caller's structure is this version's; else it is put into `own`.
 ///
 /// # Safety
-/// As `read`, for `'a`.
+/// As `read`, for as long as the result is used.
 #[inline(always)]
-pub(crate) unsafe fn read_in_place<'a, T: Sized0>(
+pub(crate) unsafe fn read_in_place<T: Sized0>(
     pointer: *const T,
-    own: &'a mut MaybeUninit<T>,
-) -> Result<&'a T> {
+    own: &mut MaybeUninit<T>,
+) -> Result<&T> {
     if pointer.is_null() {
         return Err(null(T::NAME));
     }

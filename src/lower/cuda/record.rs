@@ -75,3 +75,45 @@ fn spill(own: &mut Batch) {
         depot.push(batch);
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::lower::cuda::operation::Inbox;
+    use crate::order::operation::Operation;
+    use crate::order::token::Token;
+
+    fn operation() -> Arc<DeviceOperation> {
+        DeviceOperation::new(Inbox::get(), 3, 5, true, |_| Ok(())).unwrap()
+    }
+
+    #[test]
+    fn a_record_is_used_again_and_remembers_nothing() {
+        let first = operation();
+        assert!(first.note(Token::new(1, 7, 2), true));
+        assert!(!first.close_notes(&|_| false));
+        let place = Arc::as_ptr(&first);
+        give_back(first);
+        let second = operation();
+        assert_eq!(Arc::as_ptr(&second), place);
+        assert!(!second.is_owed() && second.describe().ends_with("not issued"));
+        assert!(second.close_notes(&|_| false), "it has noted nothing");
+    }
+
+    #[test]
+    fn a_record_that_a_report_looks_at_is_not_used_again() {
+        let first = operation();
+        let report = first.clone();
+        give_back(first);
+        assert_ne!(Arc::as_ptr(&operation()), Arc::as_ptr(&report));
+    }
+
+    #[test]
+    fn the_record_of_what_cannot_be_put_is_used_again() {
+        let refused =
+            DeviceOperation::new(Inbox::get(), 0, 0, false, |_| Err(Error::new(-1, "no")));
+        assert!(refused.is_err());
+        assert!(take().is_some());
+    }
+}
