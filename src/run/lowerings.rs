@@ -43,6 +43,8 @@ pub(crate) struct Lowerings {
     /// Threads that wait without a slot and would take the duty, and how many, for a look without the lock.
     pub(super) idlers: Mutex<Vec<StdThread>>,
     pub(super) idler_count: AtomicUsize,
+    /// Threads that look for the end of an operation without having entered themselves anywhere.
+    pub(super) looking: AtomicUsize,
     /// The longest patience of a lowering, in nanoseconds.
     pub(super) patience: AtomicU64,
     /// Hundredths of a core that may go into looking for what is late; 0: not said.
@@ -173,6 +175,11 @@ impl Runtime {
         for lowering in list.iter() {
             lowering.close();
         }
+    }
+
+    /// Whether a thread looks for the end of an operation, which its successor word does not show.
+    pub(crate) fn is_looked_for(&self) -> bool {
+        self.lowerings.looking.load(Ordering::Relaxed) != 0
     }
 
     /// Whether there is any lowering.

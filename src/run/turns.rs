@@ -28,6 +28,22 @@ enum Watched<'a> {
     Free(Duty<'a>),
 }
 
+/// This thread looks for the end of an operation, and nothing else shows that it waits.
+struct Looking<'a>(&'a Runtime);
+
+impl<'a> Looking<'a> {
+    fn new(runtime: &'a Runtime) -> Self {
+        runtime.lowerings.looking.fetch_add(1, Ordering::SeqCst);
+        Self(runtime)
+    }
+}
+
+impl Drop for Looking<'_> {
+    fn drop(&mut self) {
+        self.0.lowerings.looking.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Runtime {
     /// Takes turns in the callers' slot.
     pub(crate) fn wait_as_caller(&self, deadline: Option<Instant>, goal: Goal<'_>) -> Result<()> {
@@ -166,15 +182,13 @@ impl Runtime {
         }
         let mut until = None;
         let mut rounds = 0u32;
+        let _looking = Looking::new(self);
         loop {
             if done() {
                 return Watched::Done;
             }
             if !self.duty_is_busy() {
-                return match self.take_duty() {
-                    Some(duty) => Watched::Free(duty),
-                    None => Watched::Late,
-                };
+                return self.take_duty().map_or(Watched::Late, Watched::Free);
             }
             rounds += 1;
             if rounds.is_multiple_of(64) {

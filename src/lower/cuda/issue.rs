@@ -76,7 +76,7 @@ impl Cuda {
         guard.awaited |= graph.was_wait_begun();
         // To look at all of them takes the lines that their submitter is about to change; so only while there is one.
         guard.awaited = guard.awaited && self.finds_awaited(graph, guard);
-        guard.awaited
+        guard.awaited || runtime.is_looked_for()
     }
 
     fn finds_awaited(&self, graph: &Graph, guard: &Guard<'_>) -> bool {

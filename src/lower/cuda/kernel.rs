@@ -176,6 +176,22 @@ impl Module {
     }
 }
 
+/// Copies the value of an argument.
+///
+/// # Safety
+/// The value has as many bytes as it says, and there is room for them from `to` on.
+#[inline(always)]
+unsafe fn copy_value(argument: &norn_argument, to: *mut u128) {
+    // SAFETY: passed on from the caller; what a program has written does not overlap norn's own memory.
+    unsafe {
+        core::ptr::copy_nonoverlapping(
+            argument.value.cast::<u8>(),
+            to.cast(),
+            argument.bytes as usize,
+        );
+    }
+}
+
 /// A size in which 0 stands for 1.
 fn at_least_one([x, y, z]: [u32; 3]) -> [u32; 3] {
     [x.max(1), y.max(1), z.max(1)]
@@ -254,17 +270,18 @@ impl Launch {
                             argument.bytes
                         )));
                     }
-                    let start = self.values.len();
                     let words = argument.bytes.div_ceil(16) as usize;
+                    if words == 1 {
+                        let mut word = 0u128;
+                        // SAFETY: the caller promises the bytes of the value, 16 at most.
+                        unsafe { copy_value(argument, &mut word) };
+                        self.values.push(word);
+                        continue;
+                    }
+                    let start = self.values.len();
                     self.values.resize(start + words, 0);
                     // SAFETY: the caller promises the bytes of the value; there is room for them.
-                    unsafe {
-                        core::ptr::copy_nonoverlapping(
-                            argument.value.cast::<u8>(),
-                            self.values[start..].as_mut_ptr().cast(),
-                            argument.bytes as usize,
-                        );
-                    }
+                    unsafe { copy_value(argument, self.values[start..].as_mut_ptr()) };
                 }
                 NORN_ARGUMENT_DATA => {
                     let Some(memory) = memories.next() else {
