@@ -110,8 +110,10 @@ impl Graph {
                     .annexes
                     .prefetch(entry.annex.load(Ordering::Relaxed), 2),
                 _ => {
-                    if let Some(annex) = self.annex(entry) {
-                        // SAFETY: the consumer waits for this operation, and so does not end.
+                    // One that is bound late may be written just now.
+                    let joins = entry.has(flag::ON_ISSUE);
+                    if let Some(annex) = self.annex(entry).filter(|_| joins) {
+                        // SAFETY: it was an operation before its link led here, and waits for this one, so it does not end.
                         let operation = unsafe { annex.own_operation() };
                         operation.inspect(|operation| prefetch_shared(operation));
                     }
