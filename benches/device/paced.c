@@ -58,14 +58,20 @@ int cuInit(unsigned flags) {
     return DONE;
 }
 int cuDriverGetVersion(int *version) { return *version = 13000, DONE; }
-int cuGetErrorName(int code, const char **name) { return *name = code == NOT_READY ? "CUDA_ERROR_NOT_READY" : "an error", DONE; }
-int cuGetErrorString(int code, const char **text) { return (void)code, *text = "of a driver without a device", DONE; }
+int cuGetErrorName(int code, const char **name) {
+    return *name = code == NOT_READY ? "CUDA_ERROR_NOT_READY" : "an error", DONE;
+}
+int cuGetErrorString(int code, const char **text) {
+    return (void)code, *text = "of a driver without a device", DONE;
+}
 
 /* ----- the device ----- */
 
 int cuDeviceGetCount(int *count) { return *count = 1, DONE; }
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, DONE; }
-int cuDeviceGetName(char *name, int length, int device) { return (void)device, snprintf(name, (size_t)length, "paced"), DONE; }
+int cuDeviceGetName(char *name, int length, int device) {
+    return (void)device, snprintf(name, (size_t)length, "paced"), DONE;
+}
 int cuDeviceGetUuid_v2(void *uuid, int device) { return (void)device, memset(uuid, 1, 16), DONE; }
 int cuDeviceTotalMem_v2(size_t *bytes, int device) { return (void)device, *bytes = (size_t)1 << 36, DONE; }
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
@@ -73,7 +79,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     *value = attribute == 75 ? 9 : attribute == 115; /* capability 9.0, and pools */
     return DONE;
 }
-int cuDevicePrimaryCtxRetain(void **context, int device) { return (void)device, *context = &the_context, DONE; }
+int cuDevicePrimaryCtxRetain(void **context, int device) {
+    return (void)device, *context = &the_context, DONE;
+}
 int cuDevicePrimaryCtxRelease_v2(int device) { return (void)device, DONE; }
 int cuCtxGetCurrent(void **context) { return *context = current, DONE; }
 int cuCtxSetCurrent(void *context) { return current = context, DONE; }
@@ -82,7 +90,9 @@ int cuCtxSynchronize(void) { return DONE; }
 
 /* ----- streams and events ----- */
 
-int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) { return (void)flags, (void)priority, new_clock(stream); }
+int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
+    return (void)flags, (void)priority, new_clock(stream);
+}
 int cuStreamCreate(void **stream, unsigned flags) { return (void)flags, new_clock(stream); }
 int cuStreamDestroy_v2(void *stream) { return free(stream), DONE; }
 int cuStreamQuery(void *stream) { return now_ns() >= stream_of(stream)->at ? DONE : NOT_READY; }
@@ -158,17 +168,27 @@ int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned gr
 
 /* ----- memory, which is the host's ----- */
 
-static int allocate(uint64_t *address, size_t bytes) { return *address = (uint64_t)(uintptr_t)malloc(bytes), *address == 0 ? 2 : DONE; }
+static int allocate(uint64_t *address, size_t bytes) {
+    return *address = (uint64_t)(uintptr_t)malloc(bytes), *address == 0 ? 2 : DONE;
+}
 int cuMemAlloc_v2(uint64_t *address, size_t bytes) { return allocate(address, bytes); }
 int cuMemFree_v2(uint64_t address) { return free((void *)(uintptr_t)address), DONE; }
-int cuMemAllocFromPoolAsync(uint64_t *address, size_t bytes, void *pool, void *stream) { return (void)pool, (void)stream, allocate(address, bytes); }
+int cuMemAllocFromPoolAsync(uint64_t *address, size_t bytes, void *pool, void *stream) {
+    return (void)pool, (void)stream, allocate(address, bytes);
+}
 int cuMemFreeAsync(uint64_t address, void *stream) { return (void)stream, cuMemFree_v2(address); }
 int cuMemPoolCreate(void **pool, const void *properties) { return (void)properties, *pool = &the_pool, DONE; }
 int cuMemPoolDestroy(void *pool) { return (void)pool, DONE; }
-int cuMemPoolSetAttribute(void *pool, int attribute, void *value) { return (void)pool, (void)attribute, (void)value, DONE; }
-int cuMemHostAlloc(void **address, size_t bytes, unsigned flags) { return (void)flags, *address = malloc(bytes), *address == NULL ? 2 : DONE; }
+int cuMemPoolSetAttribute(void *pool, int attribute, void *value) {
+    return (void)pool, (void)attribute, (void)value, DONE;
+}
+int cuMemHostAlloc(void **address, size_t bytes, unsigned flags) {
+    return (void)flags, *address = malloc(bytes), *address == NULL ? 2 : DONE;
+}
 int cuMemFreeHost(void *address) { return free(address), DONE; }
-int cuPointerGetAttribute(void *value, int attribute, uint64_t address) { return (void)value, (void)attribute, (void)address, INVALID_VALUE; }
+int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
+    return (void)value, (void)attribute, (void)address, INVALID_VALUE;
+}
 
 #define TAKES_NO_TIME(name) \
     int name(void); \
