@@ -1,9 +1,10 @@
 //! Devices: opening them, copies and fills, kernels, and the application's own streams.
 
 use core::ffi::{c_char, c_void};
+use core::mem::MaybeUninit;
 
 use super::device_types::*;
-use super::guard::{guard, not_null, null, read, slice, string, write};
+use super::guard::{guard, not_null, null, read, read_in_place, slice, string, write};
 use super::handle;
 use super::how::check_bodiless;
 use super::slice::norn_slice;
@@ -91,8 +92,9 @@ pub unsafe extern "C" fn norn_copy(
         let rt = handle::runtime(rt)?;
         // SAFETY: passed on from the caller.
         let (from, to) = unsafe { (plain(from, "from")?, plain(to, "to")?) };
+        let mut own = MaybeUninit::uninit();
         // SAFETY: passed on from the caller.
-        let how = unsafe { described(how) }?;
+        let how = unsafe { described(how, &mut own) }?;
         let token = calls::copy(rt, from, to, &how)?;
         // SAFETY: passed on from the caller.
         unsafe { give(token_or_null, token) };
@@ -120,8 +122,9 @@ pub unsafe extern "C" fn norn_fill(
         if element.is_null() {
             return Err(null("element"));
         }
+        let mut own = MaybeUninit::uninit();
         // SAFETY: passed on from the caller.
-        let token = unsafe { calls::fill(rt, to, element, &described(how)?) }?;
+        let token = unsafe { calls::fill(rt, to, element, &described(how, &mut own)?) }?;
         // SAFETY: passed on from the caller.
         unsafe { give(token_or_null, token) };
         Ok(())
@@ -242,14 +245,15 @@ pub unsafe extern "C" fn norn_launch(
 ) -> norn_status {
     guard(rt, || {
         let rt = handle::runtime(rt)?;
+        let (mut own_launch, mut own) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: passed on from the caller.
-        let launch = unsafe { read(launch) }?;
+        let launch = unsafe { read_in_place(launch, &mut own_launch) }?;
         let arguments =
             // SAFETY: passed on from the caller.
             unsafe { slice(launch.arguments, launch.argument_count, "launch.arguments") }?;
-        let cuda = Cuda::opened(rt)?;
+        let cuda = Cuda::opened_here(rt)?;
         // SAFETY: passed on from the caller.
-        let token = unsafe { cuda.launch(rt, &launch, arguments, &described(how)?) }?;
+        let token = unsafe { cuda.launch(rt, launch, arguments, &described(how, &mut own)?) }?;
         // SAFETY: passed on from the caller.
         unsafe { give(token_or_null, token) };
         Ok(())
@@ -263,22 +267,26 @@ unsafe fn plain<'a>(pointer: *const norn_slice, name: &'static str) -> Result<&'
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
-/// How an operation is submitted.
+/// How an operation is submitted. `own`: where the description is put if it cannot stay where it is.
 ///
 /// # Safety
-/// `how` is NULL or a task whose arrays are readable.
-unsafe fn described<'a>(how: *const norn_task) -> Result<How<'a>> {
+/// `how` is NULL or a task whose arrays are readable, for `'a`.
+#[inline(always)]
+unsafe fn described<'a>(
+    how: *const norn_task,
+    own: &'a mut MaybeUninit<norn_task>,
+) -> Result<How<'a>> {
     if how.is_null() {
         return Ok(How {
             // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
-            task: unsafe { core::mem::zeroed() },
+            task: own.write(unsafe { core::mem::zeroed() }),
             accesses: &[],
             after: &[],
         });
     }
     // SAFETY: not NULL; passed on from the caller.
-    let task = unsafe { read(how) }?;
-    check_bodiless(&task)?;
+    let task = unsafe { read_in_place(how, own) }?;
+    check_bodiless(task)?;
     Ok(How {
         task,
         // SAFETY: passed on from the caller.

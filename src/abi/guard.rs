@@ -4,6 +4,7 @@
 
 use core::cell::RefCell;
 use core::ffi::{CStr, c_char};
+use core::mem::MaybeUninit;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -185,6 +186,28 @@ pub(crate) unsafe fn read<T: Sized0>(pointer: *const T) -> Result<T> {
     }
     // SAFETY: passed on.
     unsafe { read_other_size(pointer, size) }
+}
+
+/// As `read`, without a copy where the caller's structure is this version's; else it is put into `own`.
+///
+/// # Safety
+/// As `read`, for as long as the result is used.
+#[inline(always)]
+pub(crate) unsafe fn read_in_place<T: Sized0>(
+    pointer: *const T,
+    own: &mut MaybeUninit<T>,
+) -> Result<&T> {
+    if pointer.is_null() {
+        return Err(null(T::NAME));
+    }
+    // SAFETY: as in `read`.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if size == size_of::<T>() {
+        // SAFETY: the caller's structure has exactly this layout, and stays as it is during the call.
+        return Ok(unsafe { &*pointer });
+    }
+    // SAFETY: passed on.
+    Ok(own.write(unsafe { read_other_size(pointer, size) }?))
 }
 
 #[cold]

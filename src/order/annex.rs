@@ -96,15 +96,7 @@ impl Annex {
         self.has_domain.store(false, Ordering::Relaxed);
         self.is_used.store(false, Ordering::Relaxed);
         // SAFETY: a vacant slot has no other user.
-        unsafe {
-            match &mut *self.body.get() {
-                Some(body) => {
-                    body.place = norn_place::default();
-                    body.cpus = 0;
-                }
-                empty => *empty = Some(Box::default()),
-            }
-        }
+        unsafe { (*self.body.get()).get_or_insert_with(Box::default) };
     }
 
     /// The content.
@@ -114,9 +106,14 @@ impl Annex {
     #[allow(clippy::mut_from_ref)] // exclusive by ownership of the node, not by borrow
     #[inline(always)]
     pub(crate) unsafe fn body(&self) -> &mut AnnexBody {
-        self.is_used.store(true, Ordering::Relaxed);
         // SAFETY: the caller promises exclusive use; `occupy` made the box.
-        unsafe { (*self.body.get()).get_or_insert_with(Box::default) }
+        let body = unsafe { (*self.body.get()).get_or_insert_with(Box::default) };
+        if !self.is_used() {
+            self.is_used.store(true, Ordering::Relaxed);
+            body.place = norn_place::default();
+            body.cpus = 0;
+        }
+        body
     }
 
     /// Whether the lists of the content may hold anything. For the present owner.
@@ -128,6 +125,18 @@ impl Annex {
     /// The operation, if the node is one.
     pub(crate) fn operation(&self) -> Option<Arc<dyn Operation>> {
         self.operation.lock().clone()
+    }
+
+    /// As `operation`, without the lock and without counting.
+    ///
+    /// # Safety
+    /// The caller keeps the node from ending while it uses the reference: as its submitter, as a predecessor that has not
+    /// satisfied it, as its lowering.
+    #[inline(always)]
+    pub(crate) unsafe fn own_operation(&self) -> Option<&Arc<dyn Operation>> {
+        // SAFETY: written by the submitter, before anybody else comes here, and by the node's last owner; the caller
+        // promises to be ordered between the two. Reports only read.
+        unsafe { &*self.operation.data_ptr() }.as_ref()
     }
 
     /// Makes the node an operation, before it is let go.

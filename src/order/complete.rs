@@ -104,7 +104,7 @@ impl Graph {
             }
             // Only a waiter that joins at issue is told before the last member has ended.
             if !step.over {
-                self.hand_notes(lane, waiter, epoch.take_notes());
+                self.hand_notes(lane, waiter, epoch);
                 over = epoch.told();
             }
             self.satisfy_node(lane, waiter, node, DATA_UNIT);

@@ -136,8 +136,10 @@ impl Graph {
             if group != 0 {
                 into.push(self.groups.lock().done(group));
             }
-            // SAFETY: under the placing lock; `fills` changes under it only.
-            into.extend_from_slice(&unsafe { annex.body() }.fills);
+            if annex.is_used() {
+                // SAFETY: under the placing lock; `fills` changes under it only.
+                into.extend_from_slice(&unsafe { annex.body() }.fills);
+            }
         }
         if node.has(flag::COMMUTES) && node.has(flag::STARTED) {
             self.waits_for_turn_after(index, into);

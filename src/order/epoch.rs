@@ -20,7 +20,9 @@
 
 use crate::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 
-use super::slab::Vacant;
+use smallvec::SmallVec;
+
+use super::slab::{Vacant, prefetch_lines};
 use super::token::Token;
 use crate::sync::mutant;
 
@@ -35,10 +37,13 @@ pub(crate) const MOST_MEMBERS: u64 = 1 << 30;
 /// Notes after which those of members that have ended are looked for the first time.
 const FEW_NOTES: usize = 64;
 
-/// Members that were issued: their tokens, and how many there may be before the ended ones are taken out.
+/// The members of an epoch that were issued; those of most epochs lie in one cache line with the lock.
+pub(crate) type Members = SmallVec<[Token; 4]>;
+
+/// Members that were issued, and how many there may be before the ended ones are taken out.
+#[repr(align(64))]
 struct Notes {
-    tokens: Vec<Token>,
-    limit: usize,
+    list: parking_lot::Mutex<(Members, usize)>,
 }
 
 /// See the module's text. Half a cache line: its members end on other cores than the one that closes it, so slots that
@@ -49,11 +54,12 @@ pub(crate) struct Epoch {
     counts: AtomicI64,
     waiter: AtomicU32,
     cause: AtomicU32,
-    /// Made by the first member that enters something, before its subtraction; freed by who takes the epoch again, or
-    /// with it.
-    notes: AtomicPtr<parking_lot::Mutex<Notes>>,
+    /// Made by the first member that enters something, before its subtraction, and kept for those of later epochs.
+    notes: AtomicPtr<Notes>,
     /// 1: the waiter joins at issue.
     at_issue: AtomicU32,
+    /// 1: something was entered into the notes, and not taken out.
+    noted: AtomicU32,
 }
 
 const _: () = assert!(cfg!(any(loom, shuttle)) || size_of::<Epoch>() == 32);
@@ -91,34 +97,26 @@ impl Epoch {
         self.counts.store(0, Ordering::Relaxed);
         self.waiter.store(0, Ordering::Relaxed);
         self.cause.store(0, Ordering::Relaxed);
-        if self.at_issue.load(Ordering::Relaxed) != 0
-            || !self.notes.load(Ordering::Relaxed).is_null()
-        {
-            self.forget_issues();
+        self.at_issue.store(0, Ordering::Relaxed);
+        if self.noted.load(Ordering::Relaxed) != 0 {
+            // An ordinary waiter had no use for them.
+            drop(self.take_notes());
         }
     }
 
-    #[cold]
-    fn forget_issues(&self) {
-        self.at_issue.store(0, Ordering::Relaxed);
-        drop(self.own_notes());
-    }
-
-    /// Takes the notes out of an epoch that has no members any more, or all of whose members have entered theirs.
-    fn own_notes(&self) -> Option<Box<parking_lot::Mutex<Notes>>> {
-        let notes = self.notes.swap(core::ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: made by `Box::into_raw` in `entered_notes`, and taken out by one thread.
-        (!notes.is_null()).then(|| unsafe { Box::from_raw(notes) })
+    /// The notes, if any were ever made.
+    fn known_notes(&self) -> Option<&Notes> {
+        // SAFETY: made by `Box::into_raw` in `entered_notes`, and never freed.
+        unsafe { self.notes.load(Ordering::Acquire).as_ref() }
     }
 
     /// The notes, made by whoever needs them first.
-    fn entered_notes(&self) -> &parking_lot::Mutex<Notes> {
+    fn entered_notes(&self) -> &Notes {
         let mut notes = self.notes.load(Ordering::Acquire);
         if notes.is_null() {
-            let new = Box::into_raw(Box::new(parking_lot::Mutex::new(Notes {
-                tokens: Vec::new(),
-                limit: FEW_NOTES,
-            })));
+            let new = Box::into_raw(Box::new(Notes {
+                list: parking_lot::Mutex::new((Members::new(), FEW_NOTES)),
+            }));
             notes = match self.notes.compare_exchange(
                 core::ptr::null_mut(),
                 new,
@@ -133,8 +131,7 @@ impl Epoch {
                 }
             };
         }
-        // SAFETY: made as above, and taken out only after the last member has entered what it has to, which includes
-        // the caller.
+        // SAFETY: made as above, and never freed.
         unsafe { &*notes }
     }
 
@@ -166,12 +163,14 @@ impl Epoch {
     /// A member was issued. `is_complete`: to forget members that have ended meanwhile.
     pub(crate) fn issue(&self, member: Token, is_complete: impl Fn(Token) -> bool) -> Step {
         {
-            let mut notes = self.entered_notes().lock();
-            if notes.tokens.len() >= notes.limit {
-                notes.tokens.retain(|token| !is_complete(*token));
-                notes.limit = (2 * notes.tokens.len()).max(FEW_NOTES);
+            let mut notes = self.entered_notes().list.lock();
+            let (tokens, limit) = &mut *notes;
+            if tokens.len() >= *limit {
+                tokens.retain(|token| !is_complete(*token));
+                *limit = (2 * tokens.len()).max(FEW_NOTES);
             }
-            notes.tokens.push(member);
+            tokens.push(member);
+            self.noted.store(1, Ordering::Relaxed);
         }
         let now = self.subtract(ISSUED);
         self.step(now, true, false)
@@ -241,9 +240,20 @@ impl Epoch {
     }
 
     /// Members that were issued, for a waiter that joins at issue.
-    pub(crate) fn take_notes(&self) -> Vec<Token> {
-        self.own_notes()
-            .map_or_else(Vec::new, |notes| notes.into_inner().tokens)
+    #[inline(never)]
+    pub(crate) fn take_notes(&self) -> Members {
+        self.noted.store(0, Ordering::Relaxed);
+        let Some(notes) = self.known_notes() else {
+            return Members::new();
+        };
+        let mut notes = notes.list.lock();
+        notes.1 = FEW_NOTES;
+        core::mem::take(&mut notes.0)
+    }
+
+    /// Fetches the notes, which another core may have written last, before something is entered.
+    pub(crate) fn fetch_notes(&self) {
+        prefetch_lines(self.notes.load(Ordering::Relaxed).cast(), 1);
     }
 
     /// First failure among members that matters to those after them, 0 if none.
@@ -317,7 +327,7 @@ mod tests {
                 if step.satisfied {
                     told += 1;
                     assert_eq!(under_way, 1, "{order:?}");
-                    assert_eq!(epoch.take_notes(), [member]);
+                    assert_eq!(epoch.take_notes()[..], [member]);
                     over += usize::from(epoch.told());
                 }
             }

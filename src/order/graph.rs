@@ -57,6 +57,8 @@ pub(crate) struct Graph {
     /// COMBINE nodes of closed runs that have not completed; a drain waits for them.
     pub(crate) combining: AtomicU64,
     /// Whether any of this can be trusted.
+    /// Somebody waits for the end of an operation that is issued; see `was_wait_begun`.
+    pub(super) awaits_issued: CachePadded<AtomicBool>,
     pub(crate) defect: Defect,
 }
 
@@ -83,6 +85,7 @@ impl Graph {
             closing: AtomicBool::new(false),
             cancelling: AtomicBool::new(false),
             combining: AtomicU64::new(0),
+            awaits_issued: CachePadded::new(AtomicBool::new(false)),
             defect: Defect::default(),
         }
     }

@@ -24,10 +24,15 @@
 //!   have none: `close_notes` decides that, together with every later `note`, under the lock of the operation's
 //!   notes. A consumer that refuses a note keeps its link, or gets one, to the producer's end.
 
+use std::sync::Arc;
+
+use super::epoch::Epoch;
 use super::graph::Graph;
-use super::joiner::{Joiner, Room, unit_of};
+use super::joiner::{Joiner, unit_of};
 use super::lane::Lane;
 use super::node::{INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag, meta};
+use super::operation::Operation;
+use super::slab::prefetch_lines;
 use super::token::Token;
 use crate::abi::types::NORN_READ;
 use crate::sync::atomic::Ordering;
@@ -61,29 +66,73 @@ impl Graph {
         if kept != LinkId::NONE {
             self.put_back(node, kept, last);
         }
-    }
-
-    /// The newest consumer of an operation, if it waits by a slot of its own.
-    fn newest_consumer(&self, index: u32) -> Option<u32> {
-        let head = self.nodes.get(index).load_successors().head();
-        match head.place() {
-            LinkPlace::Slot { consumer, .. } if head != LinkId::NONE => Some(consumer),
-            _ => None,
+        if kept != LinkId::NONE || word.is_observed() {
+            self.awaits_issued.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Fetches the newest consumer of an operation that is about to be issued: it was submitted on another core.
-    pub(crate) fn fetch_consumer(&self, index: u32) {
-        if let Some(consumer) = self.newest_consumer(index) {
-            self.nodes.prefetch(consumer, 2);
+    /// Somebody waits for the end of a node's operation from now on. The other side of the look in `issue`: that has seen the
+    /// wait in the successor word, or is seen there.
+    pub(crate) fn note_wait(&self, node: &Node) {
+        if node.load_successors().is_issued() {
+            self.awaits_issued.store(true, Ordering::Relaxed);
         }
     }
 
-    /// As `fetch_consumer`, some time later: what its node leads to.
-    pub(crate) fn fetch_annex_of_consumer(&self, index: u32) {
-        if let Some(consumer) = self.newest_consumer(index) {
-            let annex = self.nodes.get(consumer).annex.load(Ordering::Relaxed);
-            self.annexes.prefetch(annex, 2);
+    /// Whether anybody has begun to wait for the end of an issued operation since this was last asked.
+    pub(crate) fn was_wait_begun(&self) -> bool {
+        self.awaits_issued.load(Ordering::Relaxed)
+            && self.awaits_issued.swap(false, Ordering::Relaxed)
+    }
+
+    /// Fetches what the issue of an operation will touch and the submitter's core has written: its three newest consumers,
+    /// and the epochs that it reads in. `step`: 0, 1 and 2, each some time after the one before, for what a step reads the
+    /// one before has fetched: a consumer's node, then its annex, then its operation; an epoch, then its notes. The last
+    /// step begins the first one for the newest consumer.
+    pub(crate) fn fetch_for_issue(&self, index: u32, step: usize) {
+        let node = self.nodes.get(index);
+        let mut link = node.load_successors().head();
+        for depth in (0..=step).rev() {
+            let LinkPlace::Slot { consumer, slot } = link.place() else {
+                break;
+            };
+            if link == LinkId::NONE {
+                break;
+            }
+            let entry = self.nodes.get(consumer);
+            match depth {
+                0 => {
+                    // What comes behind it is told by the very line that is fetched.
+                    self.nodes.prefetch(consumer, 2);
+                    break;
+                }
+                1 => self
+                    .annexes
+                    .prefetch(entry.annex.load(Ordering::Relaxed), 2),
+                _ => {
+                    // One that is bound late may be written just now.
+                    let joins = entry.has(flag::ON_ISSUE);
+                    if let Some(annex) = self.annex(entry).filter(|_| joins) {
+                        // SAFETY: it was an operation before its link led here, and waits for this one, so it does not end.
+                        let operation = unsafe { annex.own_operation() };
+                        operation.inspect(|operation| prefetch_shared(operation));
+                    }
+                    self.fetch_for_issue(consumer, 0);
+                }
+            }
+            link = LinkId(entry.slots[slot].next.load(Ordering::Relaxed));
+        }
+        if step == 0 {
+            return;
+        }
+        for slot in &node.slots[..Node::slots_in(node.load_state()).min(INLINE_SLOTS)] {
+            match slot.epoch.load(Ordering::Relaxed) {
+                0 => {}
+                epoch if step == 1 => {
+                    self.epochs.prefetch_head(epoch);
+                }
+                epoch => self.epochs.get(epoch).fetch_notes(),
+            }
         }
     }
 
@@ -147,9 +196,9 @@ impl Graph {
     /// Whether a consumer, which the link keeps from arriving, joins the producer at issue.
     fn takes_note(&self, consumer: u32, producer: Token, bits: u32) -> bool {
         let node = self.nodes.get(consumer);
+        // SAFETY: the link is not satisfied, so its consumer has not arrived.
         node.has(flag::ON_ISSUE)
-            && self
-                .operation_of(node)
+            && unsafe { self.own_operation(node) }
                 .is_some_and(|operation| operation.note(producer, bits & meta::PROPAGATES != 0))
     }
 
@@ -188,13 +237,12 @@ impl Graph {
 
     /// Hands the members of an epoch that are issued to the node that waits for it, before that is satisfied. Those it
     /// does not note it waits for as others do.
-    pub(crate) fn hand_notes(&self, lane: &mut Lane, waiter: u32, members: Vec<Token>) {
+    pub(crate) fn hand_notes(&self, lane: &mut Lane, waiter: u32, epoch: &Epoch) {
         let mut joiner = Joiner::new(self, waiter);
-        for member in members {
-            // Without memory for a link the order is lost; there is nothing better to do here.
-            let _ = joiner.wait_for(lane, member, Room::Record, NORN_READ as u32);
+        joiner.follow_members(lane, epoch);
+        if joiner.units != 0 {
+            joiner.keep_guard();
         }
-        joiner.keep_guard();
     }
 
     /// How a noted producer has failed, 0 if it has not or is not complete.
@@ -205,4 +253,13 @@ impl Graph {
         }
         self.failures.cause_of(token)
     }
+}
+
+/// Fetches an operation and its counts.
+fn prefetch_shared(operation: &Arc<dyn Operation>) {
+    /// Lines of an operation that are looked at before its work is queued, and those of most kernels' arguments.
+    const LINES: usize = 6;
+    let content = Arc::as_ptr(operation).cast::<u8>();
+    // The counts lie in front.
+    prefetch_lines(content.wrapping_sub(2 * size_of::<usize>()), LINES);
 }

@@ -3,10 +3,12 @@
 
 use std::sync::atomic::Ordering;
 
+use super::epoch::Epoch;
 use super::graph::Graph;
 use super::lane::Lane;
 use super::node::{DATA_UNIT, EXPLICIT_UNIT, GUARD, INLINE_SLOTS, LinkId, Node, flag, meta};
 use super::token::Token;
+use crate::abi::types::NORN_READ;
 use crate::error::Result;
 use crate::sync::mutant;
 
@@ -88,6 +90,9 @@ impl<'a> Joiner<'a> {
             ) {
                 Ok(_) => {
                     self.units = self.units.wrapping_add(unit_of(bits));
+                    if word.is_issued() {
+                        self.graph.note_wait(predecessor);
+                    }
                     return Ok(false);
                 }
                 Err(now) => word = super::node::Successors(now),
@@ -110,13 +115,20 @@ impl<'a> Joiner<'a> {
         }
     }
 
+    /// Makes the node wait for the members of an epoch that are issued, as far as it does not just note them.
+    pub(crate) fn follow_members(&mut self, lane: &mut Lane, epoch: &Epoch) {
+        for member in epoch.take_notes() {
+            // Without memory for a link the order is lost; there is nothing better to do here.
+            let _ = self.wait_for(lane, member, Room::Record, NORN_READ as u32);
+        }
+    }
+
     /// The predecessor is issued: whether that satisfies the node, which has noted it then.
     #[cold]
     fn joins_issued(&self, token: Token, bits: u32) -> bool {
+        // SAFETY: the node is not let go, or waits for the epoch whose end hands it this token.
         self.node.has(flag::ON_ISSUE)
-            && self
-                .graph
-                .operation_of(self.node)
+            && unsafe { self.graph.own_operation(self.node) }
                 .is_some_and(|operation| operation.note(token, bits & meta::PROPAGATES != 0))
     }
 

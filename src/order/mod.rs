@@ -11,6 +11,7 @@
 //! | `datum`, `registry` | what is registered, how it is split and joined |
 //! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
 //! | `plain`, `plain_places` | the straight path of nearly all tasks, from submission to completion |
+//! | `plain_operation` | the same for the submission of operations |
 //! | `complete`, `release` | completion and its consequences, iteratively |
 //! | `cancel`, `failure` | failing before the start; records of first causes |
 //! | `place` | reservations and holds |
@@ -53,6 +54,7 @@ pub(crate) mod observers;
 pub(crate) mod operation;
 pub(crate) mod place;
 pub(crate) mod plain;
+pub(crate) mod plain_operation;
 mod plain_places;
 pub(crate) mod reduce;
 pub(crate) mod registry;

@@ -109,6 +109,22 @@ impl Graph {
         self.annex(node)?.operation()
     }
 
+    /// As `operation_of`, for who keeps the node from ending.
+    ///
+    /// # Safety
+    /// As `Annex::own_operation`.
+    #[inline(always)]
+    pub(crate) unsafe fn own_operation(&self, node: &Node) -> Option<&Arc<dyn Operation>> {
+        let state = node.load_state();
+        if state & (kind::MASK | flag::PARTICULAR) != kind::TASK | flag::PARTICULAR
+            || node.run.load(Ordering::Relaxed) != 0
+        {
+            return None;
+        }
+        // SAFETY: passed on from the caller.
+        unsafe { self.annex(node)?.own_operation() }
+    }
+
     /// The cause that dooms an operation which has arrived, 0 if none.
     pub(crate) fn doom_of(&self, node: u32) -> u32 {
         self.nodes.get(node).cause.load(Ordering::Relaxed)
@@ -117,8 +133,8 @@ impl Graph {
     /// Whether a doomed node is handed on all the same.
     #[cold]
     pub(crate) fn is_owed(&self, node: &Node) -> bool {
-        self.operation_of(node)
-            .is_some_and(|operation| operation.is_owed())
+        // SAFETY: the caller makes it arrive, and is its only owner.
+        unsafe { self.own_operation(node) }.is_some_and(|operation| operation.is_owed())
     }
 
     /// An operation that was begun has ended.

@@ -15,6 +15,7 @@ use super::node::{
     BODY_SHARE, EXPLICIT_UNIT, GUARD, INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag,
     kind, meta,
 };
+use super::plain_places::Entrant;
 use super::token::Token;
 use crate::abi::types::*;
 
@@ -122,8 +123,22 @@ impl Graph {
         if !after.is_empty() {
             units += self.come_after(lane, index, after, accesses.len());
         }
+        Some(self.let_go_plain(lane, entrant, token, units, state))
+    }
+
+    /// Lets a node go that is in its places and waits for `units`. `state`: its state so far.
+    #[inline(always)]
+    pub(super) fn let_go_plain(
+        &self,
+        lane: &mut Lane,
+        entrant: Entrant<'_>,
+        token: Token,
+        units: u64,
+        state: u32,
+    ) -> Submitted {
         let phase = usize::from(state & flag::ODD_PHASE != 0);
         count(&lane.counters.submitted[phase], 1);
+        let index = entrant.index;
         let mut runnable = false;
         if units != 0 {
             count(&lane.counters.edges, super::submit::units_to_edges(units));
@@ -136,17 +151,23 @@ impl Graph {
                 lane.ripple.arrivals.push(index);
             }
         }
-        Some(Submitted {
+        Submitted {
             token,
             index,
             runnable,
-        })
+        }
     }
 
     /// Makes a node wait for tokens, with the links in its slots from number `first` on. Gives the units to add to its
     /// pending word.
     #[inline(never)]
-    fn come_after(&self, lane: &mut Lane, index: u32, after: &[norn_token], first: usize) -> u64 {
+    pub(super) fn come_after(
+        &self,
+        lane: &mut Lane,
+        index: u32,
+        after: &[norn_token],
+        first: usize,
+    ) -> u64 {
         let entrant = self.entrant(index);
         let mut units = 0;
         for (position, token) in (first..).zip(after) {

@@ -20,14 +20,14 @@ use crate::abi::types::*;
 
 /// Where an access will take its place.
 #[derive(Clone, Copy)]
-struct Place {
-    timeline: *mut Timeline,
+pub(super) struct Place {
+    pub(super) timeline: *mut Timeline,
     /// Node of the timeline's writer; anything if that is complete.
-    writer: *const Node,
+    pub(super) writer: *const Node,
 }
 
 impl Place {
-    const NOWHERE: Place = Place {
+    pub(super) const NOWHERE: Place = Place {
         timeline: core::ptr::null_mut(),
         writer: core::ptr::null(),
     };
@@ -106,16 +106,16 @@ impl<'a> Entrant<'a> {
 
     /// As `Timeline::place`, for a plain timeline and a READ, WRITE or READ_WRITE whose link and membership go to a
     /// slot, so that nothing can fail: epochs are in stock. `writer` is the node of the timeline's writer, `token` the
-    /// entrant's own. Gives the units to add to the pending word.
+    /// entrant's own, `at_issue`: the node joins at issue. Gives the units to add to the pending word.
     #[inline(always)]
-    fn take_place(
+    pub(super) fn take_place(
         self,
         lane: &mut Lane,
         timeline: &mut Timeline,
         writer: *const Node,
         token: Token,
-        position: usize,
-        mode: i32,
+        (position, mode): (usize, i32),
+        at_issue: bool,
     ) -> u64 {
         let slot = &self.node.slots[position];
         slot.datum.store(timeline.datum, Ordering::Relaxed);
@@ -146,7 +146,7 @@ impl<'a> Entrant<'a> {
         let mut units = waited.units;
         if timeline.run == Run::Readers {
             let mut joiner = self.joiner(units, timeline.datum);
-            timeline.wait_for_members_at(&mut joiner, lane, false);
+            timeline.wait_for_members_at(&mut joiner, lane, at_issue);
             units = joiner.units;
         }
         timeline.writer = token;
@@ -214,14 +214,21 @@ impl Graph {
         for (position, (place, access)) in places.iter().zip(accesses).enumerate() {
             // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
             let timeline = unsafe { &mut *place.timeline };
-            units += entrant.take_place(lane, timeline, place.writer, token, position, access.mode);
+            units += entrant.take_place(
+                lane,
+                timeline,
+                place.writer,
+                token,
+                (position, access.mode),
+                false,
+            );
         }
         Some((NonZeroU32::new(entrant.index)?, units as u32))
     }
 
     /// Looks at the data of a plain task. False: there is more to them than its places.
     #[inline(always)]
-    fn find_places(
+    pub(super) fn find_places(
         &self,
         data: &mut DataTable,
         accesses: &[norn_access],

@@ -11,7 +11,7 @@ use super::memory::{HostMemory, Memory};
 use super::submit::invalid;
 use super::timeline::Timeline;
 use super::token::Token;
-use crate::abi::status::{NORN_E_OVERLAP, NORN_E_RESOURCE, NORN_E_STATE};
+use crate::abi::status::{NORN_E_INVALID, NORN_E_OVERLAP, NORN_E_RESOURCE, NORN_E_STATE};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 
@@ -239,9 +239,30 @@ impl Graph {
 
     /// Where the bytes of a datum lie: its extent, place and kind of memory.
     pub(crate) fn memory_of(&self, handle: norn_data) -> Result<(Extent, norn_place, i32)> {
+        let mut memory = Err(Error::new(NORN_E_INVALID, ""));
+        self.memories_of([handle], |found| memory = found);
+        memory
+    }
+
+    /// As `memory_of` for several data, as they are at one moment. `each` is called under the placing lock, so it only
+    /// keeps what it is told.
+    pub(crate) fn memories_of(
+        &self,
+        handles: impl IntoIterator<Item = norn_data>,
+        mut each: impl FnMut(Result<(Extent, norn_place, i32)>),
+    ) {
+        let mut handles = handles.into_iter().peekable();
+        // Most launches name none, and need not wait for the lock.
+        if handles.peek().is_none() {
+            return;
+        }
         let data = self.data.lock();
-        let datum = data.get(data.resolve(self.id, handle)?);
-        Ok((datum.memory, datum.place, datum.kind))
+        for handle in handles {
+            each(data.resolve(self.id, handle).map(|index| {
+                let datum = data.get(index);
+                (datum.memory, datum.place, datum.kind)
+            }));
+        }
     }
 
     /// Address and length of a datum.

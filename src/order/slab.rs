@@ -43,6 +43,14 @@ fn prefetch_for_write(line: *const u8) {
     let _ = line;
 }
 
+/// Fetches lines that will be written soon. Nothing need be there.
+#[inline(always)]
+pub(crate) fn prefetch_lines(first: *const u8, lines: usize) {
+    for line in 0..lines {
+        prefetch_for_write(first.wrapping_add(64 * line));
+    }
+}
+
 /// A type whose all-zero bytes are a valid, vacant value.
 ///
 /// # Safety
@@ -163,10 +171,7 @@ impl<T: Vacant> Slab<T> {
     /// Fetches the first lines of a slot that will be written soon into this core's cache: it may lie in another's.
     #[inline(always)]
     pub(crate) fn prefetch(&self, index: u32, lines: usize) {
-        let slot = self.locate(index);
-        for line in 0..lines {
-            prefetch_for_write(slot.cast::<u8>().wrapping_add(64 * line));
-        }
+        prefetch_lines(self.locate(index).cast(), lines);
     }
 
     /// As `get`, for an index from outside that may never have been handed out.

@@ -212,10 +212,7 @@ impl Timeline {
                 joiner.node.doom(entry.cause());
             }
             if at_issue {
-                for member in entry.take_notes() {
-                    // Without memory for a link the order is lost; there is nothing better to do here.
-                    let _ = joiner.wait_for(lane, member, Room::Record, READ);
-                }
+                joiner.follow_members(lane, entry);
                 over = entry.told();
             }
         }

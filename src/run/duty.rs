@@ -266,7 +266,7 @@ impl Runtime {
             .unwrap_or(usual)
     }
 
-    fn patience(&self) -> Duration {
+    pub(super) fn patience(&self) -> Duration {
         let patience = self.lowerings.patience.load(Ordering::Relaxed);
         Duration::from_nanos(patience).max(self.settings.spin)
     }
@@ -334,6 +334,10 @@ impl Runtime {
     #[cold]
     pub(crate) fn offer_duty(&self) {
         if self.lowerings.count.get(Ordering::SeqCst) == 0 {
+            return;
+        }
+        // Whoever has it finds what is wanted without being told.
+        if self.duty_is_at_work() && !self.lowerings.bound.load(Ordering::SeqCst) {
             return;
         }
         self.offer_duty_of(&self.lowerings.list.read());

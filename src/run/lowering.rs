@@ -45,7 +45,7 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
-    /// Whether one thread alone may make passes.
+    /// Whether one thread alone may make passes, now or later.
     fn is_bound(&self) -> bool {
         false
     }

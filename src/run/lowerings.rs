@@ -1,8 +1,10 @@
 //! The lowerings of a runtime.
 
 use core::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+
+use crossbeam_utils::CachePadded;
 
 use super::alerts::{Alerts, Watched};
 use super::duty::Waiting;
@@ -21,17 +23,19 @@ pub(super) type List = Arc<[Arc<dyn Lowering>]>;
 #[derive(Default)]
 pub(crate) struct Lowerings {
     /// Replaced as a whole, so that a pass, during which one may be removed, takes it without copying.
-    pub(super) list: RwLock<List>,
+    pub(super) list: CachePadded<RwLock<List>>,
     /// Length of the list, for a look without the lock.
     pub(super) count: Watched,
     /// Counts its replacements.
     pub(super) version: AtomicUsize,
+    /// The lowering whose calls are frequent, for a look without the lock; it stays until the close.
+    busiest: OnceLock<Arc<dyn Any + Send + Sync>>,
     /// Somebody makes passes.
     pub(super) duty: AtomicBool,
-    /// Operations that have arrived and not ended.
-    pub(super) under_way: AtomicUsize,
+    /// Operations that have arrived and not ended. Apart from what every submission looks at.
+    pub(super) under_way: CachePadded<AtomicUsize>,
     /// Operations have ended that watchers were not told of.
-    pub(super) untold: AtomicBool,
+    pub(super) untold: CachePadded<AtomicBool>,
     /// The thread that has the duty and rests, and whether there is one.
     pub(super) resting: (AtomicBool, Mutex<Option<StdThread>>),
     /// Threads that wait without a slot and would take the duty, and how many, for a look without the lock.
@@ -62,7 +66,7 @@ impl Lowerings {
         let patience = patience.unwrap_or_default().as_nanos() as u64;
         self.patience.store(patience, Ordering::Relaxed);
         let bound = list.iter().any(|lowering| lowering.is_bound());
-        self.bound.store(bound, Ordering::Relaxed);
+        self.bound.store(bound, Ordering::SeqCst);
         self.version.fetch_add(1, Ordering::SeqCst);
         self.count.set(list.len());
     }
@@ -136,6 +140,17 @@ impl Runtime {
             let lowering: Arc<dyn Any + Send + Sync> = lowering.clone();
             lowering.downcast().ok()
         })
+    }
+
+    /// Makes a lowering that was added the one that `busiest_lowering` gives. The first one stays it.
+    pub(crate) fn set_busiest_lowering<L: Lowering>(&self, lowering: Arc<L>) {
+        let _ = self.lowerings.busiest.set(lowering);
+    }
+
+    /// As `lowering`, for the one that was made the busiest.
+    #[inline]
+    pub(crate) fn busiest_lowering<L: Lowering>(&self) -> Option<&L> {
+        self.lowerings.busiest.get()?.downcast_ref()
     }
 
     /// What the first lowering answers that has something to do with a question.

@@ -352,10 +352,12 @@ fn operations_of_a_list_end_in_its_order_and_the_others_stay() {
         let (first, second, third) = (issued(&opened), issued(&opened), issued(&opened));
         let mut list = vec![first, third, second];
         // The second one sees the end of the first; the third is left.
-        let ended = opened.runtime.finish_operations(&mut list, |graph, one| {
-            let free = *one != third && (*one == first || graph.is_complete(first.0.into()));
-            free.then_some((one.1, Outcome::Success))
-        });
+        let ended = opened
+            .runtime
+            .finish_operations(&mut list, drop, |graph, one| {
+                let free = *one != third && (*one == first || graph.is_complete(first.0.into()));
+                free.then_some((one.1, Outcome::Success))
+            });
         assert_eq!((ended, &list[..]), (2, &[third][..]), "{way:?}");
         assert!(graph.is_complete(second.0.into()) && !graph.is_complete(third.0.into()));
         opened.runtime.finish_operation(third.1, &Outcome::Success);

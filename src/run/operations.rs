@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::runtime::Runtime;
+use super::runtime::{MarkOnPanic, Runtime};
+use super::seat;
 use crate::abi::types::{norn_access, norn_task, norn_token};
 use crate::error::Result;
 use crate::order::body::Begin;
 use crate::order::graph::Graph;
+use crate::order::lane::count;
 use crate::order::operation::{Operation, Outcome};
+use crate::order::plain_operation::is_plain_operation;
 use crate::sync::atomic::Ordering;
 
 /// Work goes on outside of the graph while this lives, so that nobody takes the runtime for stuck.
@@ -53,13 +56,62 @@ impl Runtime {
         after: &[norn_token],
         operation: Arc<dyn Operation>,
     ) -> Result<norn_token> {
+        let mut operation = Some(operation);
+        if let Some(token) = self.submit_plain_operation(how, accesses, after, &mut operation) {
+            return Ok(token);
+        }
         let body = self.body();
-        self.act(|graph, lane| graph.submit_operation(lane, body, how, accesses, after, operation))
-            .map(norn_token::from)
+        match operation {
+            Some(operation) => self
+                .act(|graph, lane| {
+                    graph.submit_operation(lane, body, how, accesses, after, operation)
+                })
+                .map(norn_token::from),
+            None => unreachable!("an operation was taken and has no token"),
+        }
+    }
+
+    /// As `submit_operation` on the straight path. None: it has to go the general way; nothing was done, and the operation is
+    /// still there.
+    fn submit_plain_operation(
+        &self,
+        how: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+        operation: &mut Option<Arc<dyn Operation>>,
+    ) -> Option<norn_token> {
+        let plain = is_plain_operation(how, accesses, after);
+        if self.one_thread || !plain || self.graph().defect.is_caught() {
+            return None;
+        }
+        let slot = seat::slot_in(self);
+        // SAFETY: this thread's, and no call around this one uses it.
+        let lane = unsafe { self.free_lane(slot)?.as_mut() };
+        let body = self.body();
+        // Whoever lets changes end finds the operation with its lowering.
+        count(&lane.counters.changes, 1);
+        let bomb = MarkOnPanic(self);
+        let graph = self.graph();
+        let submitted = graph.submit_plain_operation(lane, body, how, accesses, after, operation);
+        if submitted.as_ref().is_some_and(|new| new.runnable) {
+            let node = submitted.as_ref().map_or(0, |new| new.token.index());
+            // SAFETY: it has arrived, and is begun by its lowering only, which does not have it yet.
+            let arrived = unsafe { graph.own_operation(graph.nodes.get(node)) }.cloned();
+            if let Some(operation) = arrived {
+                self.hand_over(node, operation);
+            }
+        } else if !lane.ripple.arrivals.is_empty() {
+            self.settle_submitted(lane, slot);
+        }
+        core::mem::forget(bomb);
+        count(&lane.counters.changes, 1);
+        if slot.is_none() {
+            self.wake_watchers_of_change();
+        }
+        submitted.map(|new| new.token.into())
     }
 
     /// Gives an operation that has arrived to its lowering.
-    #[cold]
     pub(crate) fn hand_over(&self, node: u32, operation: Arc<dyn Operation>) {
         self.lowerings.under_way.fetch_add(1, Ordering::SeqCst);
         if operation.arrive(node) {
@@ -104,22 +156,24 @@ impl Runtime {
     }
 
     /// Ends those of a list that `ending` has an outcome for, one after the other in one change, and takes them out of it.
-    /// Each sees what the ends of those before it have brought. Gives their number.
+    /// Each sees what the ends of those before it have brought. Gives their number; `ended` receives them.
     pub(crate) fn finish_operations<T>(
         &self,
         list: &mut Vec<T>,
+        mut ended: impl FnMut(T),
         ending: impl for<'a> Fn(&Graph, &'a T) -> Option<(u32, Outcome<'a>)>,
     ) -> usize {
         let before = list.len();
         self.act(|graph, lane| {
-            list.retain(|one| match ending(graph, one) {
-                Some((node, outcome)) => {
-                    graph.end_operation(lane, node, &outcome);
-                    graph.settle(lane);
-                    false
-                }
-                None => true,
-            });
+            for one in core::mem::take(list) {
+                let Some((node, outcome)) = ending(graph, &one) else {
+                    list.push(one);
+                    continue;
+                };
+                graph.end_operation(lane, node, &outcome);
+                graph.settle(lane);
+                ended(one);
+            }
         });
         let ended = before - list.len();
         if ended != 0 {

@@ -177,7 +177,7 @@ impl Runtime {
 
     /// A task that was doomed by a predecessor ends in its submission, or has arrived meanwhile.
     #[inline(never)]
-    fn settle_submitted(&self, lane: &mut Lane, slot: Option<usize>) {
+    pub(super) fn settle_submitted(&self, lane: &mut Lane, slot: Option<usize>) {
         // Its destructor, which may call norn, gets another lane.
         lane.busy = true;
         self.graph().settle(lane);

@@ -126,6 +126,8 @@ impl Runtime {
             return Err(error);
         }
         pin.observe(Arc::new(EventFd(own)));
+        self.graph()
+            .note_wait(self.graph().nodes.get(token.index()));
         Ok(fd)
     }
 }

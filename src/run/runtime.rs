@@ -301,8 +301,10 @@ impl Runtime {
     /// A task with a place or with a wish for several workers, or an operation. Returns whether it is for a worker.
     #[cold]
     pub(crate) fn schedule_particular(&self, slot: Option<usize>, node: u32) -> bool {
-        if let Some(operation) = self.graph().operation_of(self.graph().nodes.get(node)) {
-            self.hand_over(node, operation);
+        let entry = self.graph().nodes.get(node);
+        // SAFETY: it has arrived, and is begun by its lowering only, which does not have it yet.
+        if let Some(operation) = unsafe { self.graph().own_operation(entry) } {
+            self.hand_over(node, operation.clone());
             return false;
         }
         let place = self.place_of(node);

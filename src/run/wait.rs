@@ -271,6 +271,7 @@ impl Runtime {
                 && let Some(mut pin) = graph.observers.pin(*token, graph.nodes.get(token.index()))
             {
                 pin.observe(observer.clone());
+                graph.note_wait(graph.nodes.get(token.index()));
             }
         }
     }

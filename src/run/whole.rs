@@ -7,7 +7,7 @@
 
 use core::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize as Tally, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize as Tally, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
 use super::config::Settings;
@@ -16,7 +16,11 @@ use super::open::{equip, free};
 use super::runtime::Runtime;
 use crate::abi::status::{NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_PROPAGATED};
 use crate::abi::types::*;
-use crate::sync::{Exclusive, explore};
+use crate::order::body::Begin;
+use crate::order::operation::{Operation, Outcome};
+use crate::run::lowering::Lowering;
+use crate::sync::atomic::AtomicUsize;
+use crate::sync::{Exclusive, Mutex, explore};
 
 const NONE: (&str, &str) = ("NORN_WORKERS", "0");
 const ONE: (&str, &str) = ("NORN_WORKERS", "1");
@@ -30,6 +34,8 @@ struct World {
     promise: norn_token,
     ran: [Tally; 8],
     datum: Exclusive,
+    /// The operation that a body outlasts.
+    step: Mutex<norn_token>,
 }
 
 // SAFETY: the runtime is made for use from several threads, and freed when the others have ended.
@@ -47,6 +53,44 @@ enum Does {
     Writes,
     Awaits,
     Fulfills,
+    /// Goes on until an operation has ended, in no call that waits.
+    Outlasts,
+}
+
+/// A lowering without a device: a pass ends what has arrived.
+#[derive(Default)]
+struct Device {
+    arrived: Mutex<Vec<u32>>,
+    count: AtomicUsize,
+}
+
+struct Step(Arc<Device>);
+
+impl Operation for Step {
+    fn arrive(self: Arc<Self>, node: u32) {
+        self.0.arrived.lock().push(node);
+        self.0.count.fetch_add(1, SeqCst);
+    }
+    fn cancelled(self: Arc<Self>, _cause: u32) {}
+    fn describe(&self) -> String {
+        "a step".into()
+    }
+}
+
+impl Lowering for Device {
+    fn pass(&self, runtime: &Runtime) -> bool {
+        let arrived = core::mem::take(&mut *self.arrived.lock());
+        self.count.fetch_sub(arrived.len(), SeqCst);
+        for node in &arrived {
+            if runtime.begin_operation(*node) == Begin::Run {
+                runtime.finish_operation(*node, &Outcome::Success);
+            }
+        }
+        !arrived.is_empty()
+    }
+    fn wants_pass(&self) -> bool {
+        self.count.load(SeqCst) != 0
+    }
 }
 
 unsafe extern "C" fn body(_: *mut norn_self, argument: *mut c_void) -> i32 {
@@ -67,6 +111,13 @@ unsafe extern "C" fn body(_: *mut norn_self, argument: *mut c_void) -> i32 {
         Does::Fulfills => {
             let _ = runtime.fulfill(world.promise);
         }
+        Does::Outlasts => loop {
+            let step = *world.step.lock();
+            if step.id != 0 && runtime.test(step).unwrap() {
+                break;
+            }
+            shuttle::thread::yield_now();
+        },
     }
     0
 }
@@ -94,6 +145,7 @@ impl World {
             promise,
             ran: core::array::from_fn(|_| Tally::new(0)),
             datum: Exclusive::default(),
+            step: Mutex::default(),
         }
     }
 
@@ -174,6 +226,28 @@ fn two_workers_run_what_two_threads_submit() {
         other.join().unwrap();
         world.runtime().drain(-1).unwrap();
         assert_eq!(world.runs()[..4], [1, 1, 1, 1]);
+        world.close(NORN_DRAIN);
+    });
+}
+
+/// Nobody waits in norn, so one of the two workers makes the pass, whichever of them was called to it first.
+#[test]
+fn an_operation_is_carried_out_while_a_body_waits_for_it_behind_norns_back() {
+    explore(3, || {
+        let world = Arc::new(World::new(&[TWO]));
+        let device = Arc::new(Device::default());
+        world.runtime().add_lowering(device.clone());
+        // SAFETY: all-zero bytes are the empty description, as the C API says.
+        let how: norn_task = unsafe { core::mem::zeroed() };
+        let step = Arc::new(Step(device.clone()));
+        let step = world.runtime().submit_operation(&how, &[], &[], step);
+        *world.step.lock() = step.unwrap();
+        world.submit(0, Does::Outlasts, &[], &[]);
+        while world.runtime().live_tasks() != 0 {
+            shuttle::thread::yield_now();
+        }
+        world.runtime().remove_lowering(&*device);
+        assert_eq!(world.runs()[0], 1);
         world.close(NORN_DRAIN);
     });
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Cuda;
 use super::copy::{CopyPlan, FillPlan};
 use super::device::Device;
-use super::kernel::{Accesses, Launch, Module};
+use super::kernel::{Accesses, Module};
 use super::operation::Work;
 use crate::abi::device_types::*;
 use crate::abi::slice::norn_slice;
@@ -18,7 +18,7 @@ use crate::run::slice::Slice;
 
 /// How an operation is submitted: the description, and its arrays.
 pub(crate) struct How<'a> {
-    pub(crate) task: norn_task,
+    pub(crate) task: &'a norn_task,
     pub(crate) accesses: &'a [norn_access],
     pub(crate) after: &'a [norn_token],
 }
@@ -49,7 +49,7 @@ impl How<'_> {
             enqueue: None,
             arg: plan.cast(),
             drop: Some(free::<P>),
-            ..self.task
+            ..*self.task
         };
         let submitted = runtime.submit(&task, accesses, self.after);
         if submitted.is_err() {
@@ -80,7 +80,7 @@ impl Cuda {
     ) -> Result<norn_token> {
         let stream = how.task.stream as usize;
         let operation = self.operation(device, work, stream, joins);
-        runtime.submit_operation(&how.task, accesses, how.after, operation)
+        runtime.submit_operation(how.task, accesses, how.after, operation)
     }
 
     /// `norn_module_load`.
@@ -155,26 +155,33 @@ impl Cuda {
                     ),
                 )
             })?;
-        let device = &kernel.device;
+        let number = kernel.number;
         if how.task.place.kind != NORN_PLACE_ANY || !how.task.stream.is_null() {
-            let wanted = self.device_for(&how.task, || Ok(device.clone()))?;
-            if wanted.number != device.number {
+            let wanted = self.device_for(how.task, || Ok(kernel.device.clone()))?;
+            if wanted.number != number {
                 return Err(Error::new(
                     NORN_E_INVALID,
                     format!(
                         "place: kernel \"{}\" is of device {}, the place or stream of device {}",
-                        kernel.name, device.number, wanted.number
+                        kernel.name, number, wanted.number
                     ),
                 ));
             }
         }
-        let number = device.number;
-        let mut accesses = Accesses::from_slice(how.accesses);
-        // SAFETY: passed on from the caller.
-        let launch = unsafe { Launch::new(runtime, kernel, desc, arguments, &mut accesses) }?;
+        let mut own = Accesses::new();
+        let stream = how.task.stream as usize;
+        let operation = self.operation_of(number, stream, true, |work| {
+            let launch = work.become_launch(kernel, desc);
+            // SAFETY: passed on from the caller.
+            unsafe { launch.take_arguments(runtime, kernel, desc, arguments, &mut own) }
+        })?;
         // A submission may call the application, which may ask for further kernels.
         drop(kernels);
-        self.submit(runtime, how, &accesses, number, Work::Launch(launch), true)
+        if own.is_empty() {
+            return runtime.submit_operation(how.task, how.accesses, how.after, operation);
+        }
+        own.insert_from_slice(0, how.accesses);
+        runtime.submit_operation(how.task, &own, how.after, operation)
     }
 
     /// `norn_device_get`.
@@ -213,7 +220,7 @@ pub(crate) fn copy(
         }
         _ => plan,
     };
-    let device = cuda.device_for(&how.task, || match target.or(source) {
+    let device = cuda.device_for(how.task, || match target.or(source) {
         Some(device) => Ok(device),
         None => cuda.only_device("place"),
     })?;
@@ -260,7 +267,7 @@ pub(crate) unsafe fn fill(
             "place: a device fills its own memory; host memory is filled by the host",
         ));
     };
-    let device = cuda.device_for(&how.task, || Ok(target))?;
+    let device = cuda.device_for(how.task, || Ok(target))?;
     cuda.submit(
         runtime,
         how,

@@ -247,7 +247,7 @@ impl Cuda {
         let ended = MutexGuard::unlocked(guard, || {
             let mut ended = 0;
             loop {
-                let now = runtime.finish_operations(&mut left, ending);
+                let now = runtime.finish_operations(&mut left, |done| done.arrived.end(), ending);
                 ended += now;
                 if now == 0 || left.is_empty() {
                     return ended;
@@ -279,7 +279,7 @@ impl Cuda {
         // Those on other devices that have followed these end when they are found complete.
         let (early, others) = core::mem::take(&mut guard.early)
             .into_iter()
-            .partition(|done: &InFlight| done.operation.device == index);
+            .partition(|done: &InFlight| done.arrived.device == index);
         guard.early = others;
         let early: Vec<InFlight> = early;
         in_flight.extend(early);
@@ -300,7 +300,9 @@ impl Cuda {
                 "device {number} has failed, and everything on it: {}",
                 loss.text()
             ));
-            let begun = in_flight.into_iter().map(|in_flight| in_flight.node);
+            let begun = in_flight
+                .into_iter()
+                .map(|in_flight| in_flight.arrived.node);
             let mut cause = 0;
             for node in first.into_iter().chain(begun) {
                 self.end_by_loss(runtime, node, loss, &mut cause);
@@ -377,7 +379,8 @@ impl Cuda {
 
 /// How an operation ends whose work has completed; none while the host has not found complete what it followed.
 fn ending<'a>(graph: &Graph, done: &'a InFlight) -> Option<(u32, Outcome<'a>)> {
-    if !have_ended(&done.notes, graph) {
+    let node = done.arrived.node;
+    if !have_ended(done.arrived.notes(), graph) {
         return None;
     }
     if let Some(failed) = &done.failed {
@@ -387,12 +390,12 @@ fn ending<'a>(graph: &Graph, done: &'a InFlight) -> Option<(u32, Outcome<'a>)> {
             operation: failed.call,
             text: &failed.text,
         };
-        return Some((done.node, outcome));
+        return Some((node, outcome));
     }
-    let outcome = match cause_in(&done.notes, graph) {
+    let outcome = match cause_in(done.arrived.notes(), graph) {
         0 => Outcome::Success,
-        _ if graph.nodes.get(done.node).has(flag::RUN_ALWAYS) => Outcome::Success,
+        _ if graph.nodes.get(node).has(flag::RUN_ALWAYS) => Outcome::Success,
         cause => Outcome::Propagated(cause),
     };
-    Some((done.node, outcome))
+    Some((node, outcome))
 }

@@ -4,6 +4,7 @@ use core::ffi::CStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crossbeam_utils::CachePadded;
 use cudarc::driver::sys::{CUcontext, CUdevice, CUuuid};
 
 use super::context::{Context, Entered};
@@ -58,8 +59,22 @@ pub(crate) struct Device {
     pub(crate) streams: usize,
     /// What ended it: a context that has met a fault refuses everything for ever.
     loss: OnceLock<Loss>,
+    /// Written by the thread that makes passes, apart from what others read.
+    pub(crate) counts: CachePadded<Counts>,
+}
+
+/// What was done on a device.
+#[derive(Default)]
+pub(crate) struct Counts {
     pub(crate) issued: AtomicU64,
     pub(crate) waits: AtomicU64,
+}
+
+impl Counts {
+    /// Adds one. For the one thread that makes passes.
+    pub(crate) fn add(counter: &AtomicU64) {
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
 }
 
 /// Which device a configuration names, as number among the visible ones.
@@ -269,8 +284,7 @@ impl Device {
             memory,
             streams,
             loss: OnceLock::new(),
-            issued: AtomicU64::new(0),
-            waits: AtomicU64::new(0),
+            counts: CachePadded::default(),
         })
     }
 
@@ -415,8 +429,8 @@ impl Device {
             total_bytes: self.total_bytes,
             used_bytes: self.memory.ceiling.used(),
             pinned_bytes,
-            issued: self.issued.load(Ordering::Relaxed),
-            waits: self.waits.load(Ordering::Relaxed),
+            issued: self.counts.issued.load(Ordering::Relaxed),
+            waits: self.counts.waits.load(Ordering::Relaxed),
             name: [0; 128],
             uuid: [0; 48],
         };

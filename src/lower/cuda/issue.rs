@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use parking_lot::MutexGuard;
 
+use super::device::Counts;
 use super::loss::Loss;
 use super::operation::{Arrived, Stage, Work, cause_in, have_ended};
 use super::put::Put;
@@ -12,6 +13,7 @@ use super::queues::{DeviceQueues, Discipline, Flight, InFlight};
 use super::{Cuda, UnderWay};
 use crate::abi::status::NORN_E_DEVICE;
 use crate::order::body::Begin;
+use crate::order::graph::Graph;
 use crate::order::node::flag;
 use crate::order::operation::Outcome;
 use crate::run::runtime::Runtime;
@@ -54,7 +56,7 @@ impl Cuda {
                 break;
             }
             if issued >= limit {
-                if issued >= MOST_AT_ONCE || self.is_any_awaited(runtime, &guard) {
+                if issued >= MOST_AT_ONCE || self.is_any_awaited(runtime, &mut guard) {
                     break;
                 }
                 limit = issued + AT_ONCE;
@@ -69,28 +71,37 @@ impl Cuda {
 
     /// Whether anybody on the host waits for an operation that is on a stream. A writer on the host behind readers on a
     /// device is not seen; it waits for the next look.
-    fn is_any_awaited(&self, runtime: &Runtime, guard: &Guard<'_>) -> bool {
+    fn is_any_awaited(&self, runtime: &Runtime, guard: &mut Guard<'_>) -> bool {
         let graph = runtime.graph();
+        guard.awaited |= graph.was_wait_begun();
+        // To look at all of them takes the lines that their submitter is about to change; so only while there is one.
+        guard.awaited = guard.awaited && self.finds_awaited(graph, guard);
+        guard.awaited
+    }
+
+    fn finds_awaited(&self, graph: &Graph, guard: &Guard<'_>) -> bool {
         guard.devices.iter().any(|queues| {
             let busy = queues.busy.iter();
             busy.flat_map(|stream| &queues.streams[*stream].in_flight)
                 .chain(&queues.loose)
-                .any(|in_flight| graph.is_awaited(in_flight.node))
+                .any(|in_flight| graph.is_awaited(in_flight.arrived.node))
         })
     }
 
     /// An operation has arrived: it is put behind a producer on its stream where that is possible; else it waits for a
     /// stream, or to end without one. Returns whether it was put on a stream.
     fn receive(&self, runtime: &Runtime, guard: &mut Guard<'_>, arrived: Arrived) -> bool {
-        let index = arrived.operation.device;
-        let node = runtime.graph().nodes.get(arrived.node);
+        let index = arrived.device;
+        let graph = runtime.graph();
+        graph.fetch_for_issue(arrived.node, 0);
+        let node = graph.nodes.get(arrived.node);
         let is_lost = guard.devices[index].device.loss().is_some();
         if is_lost || self.cause_of(runtime, &arrived) != 0 {
             guard.doomed.push(arrived);
             return false;
         }
-        if arrived.operation.stream == 0 {
-            let behind = arrived.notes.iter().find_map(|note| {
+        if arrived.stream == 0 {
+            let behind = arrived.notes().iter().find_map(|note| {
                 let flight = guard.flights.get(&note.producer.0)?;
                 let here = flight.device == index;
                 here.then(|| guard.devices[index].is_behind(flight))?
@@ -111,7 +122,7 @@ impl Cuda {
             return 0;
         }
         match graph.doom_of(arrived.node) {
-            0 => cause_in(&arrived.notes, graph),
+            0 => cause_in(arrived.notes(), graph),
             cause => cause,
         }
     }
@@ -125,13 +136,13 @@ impl Cuda {
         let graph = runtime.graph();
         let (free, kept) = core::mem::take(&mut guard.doomed)
             .into_iter()
-            .partition(|arrived: &Arrived| have_ended(&arrived.notes, graph));
+            .partition(|arrived: &Arrived| have_ended(arrived.notes(), graph));
         guard.doomed = kept;
         let free: Vec<Arrived> = free;
         let ended = free.len();
         let mut losses = Vec::with_capacity(ended);
         for arrived in &free {
-            let index = arrived.operation.device;
+            let index = arrived.device;
             self.discard_recorded(guard, index, arrived);
             losses.push(guard.devices[index].device.loss());
         }
@@ -157,7 +168,7 @@ impl Cuda {
             return None;
         }
         if let Some(arrived) = queues.next_pinned() {
-            let stream = queues.foreign(arrived.operation.stream);
+            let stream = queues.foreign(arrived.stream);
             return Some((arrived, stream));
         }
         if self.discipline == Discipline::Legacy {
@@ -196,8 +207,8 @@ impl Cuda {
             self.count.fetch_sub(1, Ordering::SeqCst);
             return;
         }
-        let device = guard.devices[index].device.clone();
-        if let Some(loss) = device.loss() {
+        let loss = guard.devices[index].device.loss();
+        if let Some(loss) = loss {
             guard.devices[index].give_back_if_empty(stream);
             self.discard_recorded(guard, index, &arrived);
             self.count.fetch_sub(1, Ordering::SeqCst);
@@ -219,10 +230,8 @@ impl Cuda {
             .get(node)
             .token(runtime.graph().id, node);
         let mut in_flight = InFlight {
-            node,
             token,
-            operation: arrived.operation,
-            notes: arrived.notes,
+            arrived,
             event: None,
             job: None,
             position: 0,
@@ -252,19 +261,22 @@ impl Cuda {
                 return;
             }
         };
-        in_flight.operation.set_stage(Stage::Issued);
-        device.issued.fetch_add(1, Ordering::Relaxed);
+        in_flight.arrived.set_stage(Stage::Issued);
+        Counts::add(&guard.devices[index].device.counts.issued);
         // Consumers on devices can wait for its event, if it has one.
         let can_be_joined = in_flight.event.is_some() && in_flight.failed.is_none();
         self.settle_issued(runtime, guard, index, stream, in_flight);
         if can_be_joined && self.discipline == Discipline::Leased {
             MutexGuard::unlocked(guard, || runtime.issue_operation(node));
+        } else {
+            // Nothing tells of who waits for one that is not issued.
+            guard.awaited = true;
         }
     }
 
     /// The event of work of the application's, if it is such, when nobody is going to ask it.
     pub(super) fn discard_recorded(&self, guard: &mut Guard<'_>, index: usize, arrived: &Arrived) {
-        if let Work::Recorded(event) = arrived.operation.work
+        if let Work::Recorded(event) = arrived.work
             && let Ok(_entered) = guard.devices[index].device.enter()
         {
             guard.devices[index].events.discard(self.driver, event);
@@ -283,7 +295,7 @@ impl Cuda {
         let (token, event) = (in_flight.token, in_flight.event);
         let queues = &mut guard.devices[index];
         let mut on = None;
-        if matches!(in_flight.operation.work, Work::Recorded(_)) {
+        if matches!(in_flight.arrived.work, Work::Recorded(_)) {
             queues.give_back_if_empty(stream);
             queues.loose.push(in_flight);
             queues.under_way += 1;

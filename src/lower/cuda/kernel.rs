@@ -44,6 +44,8 @@ unsafe impl Sync for Module {}
 #[derive(Clone)]
 pub(crate) struct Kernel {
     pub(crate) device: Arc<Device>,
+    /// Of its device, beside which counts lie that the thread that makes passes changes.
+    pub(crate) number: i32,
     function: Function,
     pub(crate) name: &'static str,
 }
@@ -156,6 +158,7 @@ impl Module {
         })?;
         Ok(Kernel {
             device: self.device.clone(),
+            number: self.device.number,
             function: Function(function),
             name: kept(&name.to_string_lossy()),
         })
@@ -173,6 +176,27 @@ impl Module {
     }
 }
 
+/// Copies the value of an argument.
+///
+/// # Safety
+/// The value has as many bytes as it says, and there is room for them from `to` on.
+#[inline(always)]
+unsafe fn copy_value(argument: &norn_argument, to: *mut u128) {
+    // SAFETY: passed on from the caller; what a program has written does not overlap norn's own memory.
+    unsafe {
+        core::ptr::copy_nonoverlapping(
+            argument.value.cast::<u8>(),
+            to.cast(),
+            argument.bytes as usize,
+        );
+    }
+}
+
+/// A size in which 0 stands for 1.
+fn at_least_one([x, y, z]: [u32; 3]) -> [u32; 3] {
+    [x.max(1), y.max(1), z.max(1)]
+}
+
 /// The accesses of a launch: those of the caller and of its arguments.
 pub(crate) type Accesses = SmallVec<[norn_access; 8]>;
 
@@ -183,42 +207,58 @@ pub(crate) struct Launch {
     grid: [u32; 3],
     block: [u32; 3],
     shared_bytes: u32,
-    /// The values, each at a multiple of 16 bytes, and where each begins.
-    values: Vec<u128>,
-    starts: Vec<u32>,
+    /// The values, each at a multiple of 16 bytes, and where each begins. Those of most kernels fit.
+    values: SmallVec<[u128; 6]>,
+    starts: SmallVec<[u32; 6]>,
 }
 
 impl Launch {
-    /// Copies what a launch is given and adds the accesses that its arguments make.
+    /// A launch that is still without arguments.
+    #[inline(always)]
+    pub(crate) fn new(kernel: &Kernel, desc: &norn_launch_desc) -> Self {
+        Self {
+            function: kernel.function,
+            name: kernel.name,
+            grid: at_least_one(desc.grid),
+            block: at_least_one(desc.block),
+            shared_bytes: desc.shared_bytes,
+            values: SmallVec::new(),
+            starts: SmallVec::new(),
+        }
+    }
+
+    /// Copies the arguments that a launch is given and adds the accesses that they make.
     ///
     /// # Safety
     /// `arguments` are what their documentation says.
-    pub(crate) unsafe fn new(
+    pub(crate) unsafe fn take_arguments(
+        &mut self,
         runtime: &Runtime,
         kernel: &Kernel,
         desc: &norn_launch_desc,
         arguments: &[norn_argument],
         accesses: &mut Accesses,
-    ) -> Result<Self> {
+    ) -> Result<()> {
         if desc.flags != 0 {
             return Err(Error::new(
                 NORN_E_INVALID,
                 "launch.flags is reserved and must be 0",
             ));
         }
-        let mut launch = Self {
-            function: kernel.function,
-            name: kernel.name,
-            grid: desc.grid.map(|blocks| blocks.max(1)),
-            block: desc.block.map(|threads| threads.max(1)),
-            shared_bytes: desc.shared_bytes,
-            values: Vec::with_capacity(arguments.len()),
-            starts: Vec::with_capacity(arguments.len()),
-        };
+        if arguments.is_empty() {
+            return Ok(());
+        }
+        let named = |argument: &&norn_argument| argument.kind == NORN_ARGUMENT_DATA;
+        let named = arguments.iter().filter(named).map(|argument| argument.data);
+        let mut memories: SmallVec<[_; 4]> = SmallVec::new();
+        runtime
+            .graph()
+            .memories_of(named, |memory| memories.push(memory));
+        let mut memories = memories.into_iter();
         for (position, argument) in arguments.iter().enumerate() {
             let at =
                 |text: String| Error::new(NORN_E_INVALID, format!("arguments[{position}].{text}"));
-            launch.starts.push(launch.values.len() as u32);
+            self.starts.push(self.values.len() as u32);
             match argument.kind {
                 NORN_ARGUMENT_VALUE => {
                     if argument.value.is_null() || argument.bytes == 0 {
@@ -230,23 +270,25 @@ impl Launch {
                             argument.bytes
                         )));
                     }
-                    let start = launch.values.len();
                     let words = argument.bytes.div_ceil(16) as usize;
-                    launch.values.resize(start + words, 0);
-                    // SAFETY: the caller promises the bytes of the value; there is room for them.
-                    unsafe {
-                        core::ptr::copy_nonoverlapping(
-                            argument.value.cast::<u8>(),
-                            launch.values[start..].as_mut_ptr().cast(),
-                            argument.bytes as usize,
-                        );
+                    if words == 1 {
+                        let mut word = 0u128;
+                        // SAFETY: the caller promises the bytes of the value, 16 at most.
+                        unsafe { copy_value(argument, &mut word) };
+                        self.values.push(word);
+                        continue;
                     }
+                    let start = self.values.len();
+                    self.values.resize(start + words, 0);
+                    // SAFETY: the caller promises the bytes of the value; there is room for them.
+                    unsafe { copy_value(argument, self.values[start..].as_mut_ptr()) };
                 }
                 NORN_ARGUMENT_DATA => {
-                    let (memory, place, memory_kind) = runtime
-                        .graph()
-                        .memory_of(argument.data)
-                        .map_err(|error| at(format!("data: {}", error.text())))?;
+                    let Some(memory) = memories.next() else {
+                        return Err(at("kind has changed during the call".into()));
+                    };
+                    let (memory, place, memory_kind) =
+                        memory.map_err(|error| at(format!("data: {}", error.text())))?;
                     let span = memory.span().unwrap_or(0);
                     if argument.offset > span {
                         return Err(at(format!(
@@ -264,7 +306,7 @@ impl Launch {
                                 .into(),
                         ));
                     }
-                    launch.values.push(u128::from(address));
+                    self.values.push(u128::from(address));
                     if argument.mode != 0 {
                         accesses.push(norn_access {
                             data: argument.data,
@@ -276,7 +318,7 @@ impl Launch {
                 kind => return Err(at(format!("kind {kind} is none"))),
             }
         }
-        Ok(launch)
+        Ok(())
     }
 
     /// Queues the kernel.

@@ -30,7 +30,8 @@
 //! | `driver`, `nvrtc` | the libraries, found at run time |
 //! | `device`, `context` | an open device; its context on the calling thread |
 //! | `memory`, `described`, `staging` | device and pinned memory, and the ceilings on them; what descriptions ask for; pinned memory on the way to others |
-//! | `operation`, `queues`, `event` | operations, the streams they are put on, the events behind them |
+//! | `operation`, `record` | operations, and the memory of those that have ended, for later ones |
+//! | `queues`, `event` | the streams they are put on, the events behind them |
 //! | `issue`, `put`, `completion`, `bell` | the two halves of a pass, and how norn is woken when it has stopped looking |
 //! | `loss` | when a device is given up |
 //! | `copy`, `kernel`, `provider` | what is queued; handles of cuBLAS and cuSOLVER |
@@ -57,6 +58,7 @@ mod operation;
 mod provider;
 mod put;
 mod queues;
+mod record;
 mod staging;
 
 use core::ffi::c_void;
@@ -64,6 +66,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, RwLock};
 
 use self::bell::Bell;
@@ -109,12 +112,13 @@ pub(crate) struct Cuda {
     pinned: Arc<Ceiling>,
     staging_pool: Arc<StagingPool>,
     modules: RwLock<Vec<Module>>,
-    kernels: RwLock<Vec<Kernel>>,
+    /// Locked by every launch, so apart from what a pass changes.
+    kernels: CachePadded<RwLock<Vec<Kernel>>>,
     inbox: &'static Inbox,
     bell: Arc<Bell>,
-    under_way: Mutex<UnderWay>,
+    under_way: CachePadded<Mutex<UnderWay>>,
     /// Operations on devices. Written by the thread that makes passes.
-    count: AtomicUsize,
+    count: CachePadded<AtomicUsize>,
     /// The bell rings when anything completes.
     asleep: AtomicBool,
     /// The enqueue body that runs, for what it asks of its device.
@@ -142,6 +146,8 @@ struct UnderWay {
     since: Instant,
     /// Operations put on streams since completions were last looked at.
     issued: usize,
+    /// Somebody on the host waits for an operation that is on a stream.
+    awaited: bool,
 }
 
 impl Cuda {
@@ -174,33 +180,36 @@ impl Cuda {
             pinned: Arc::new(Ceiling::new(settings.max_pinned_bytes)),
             staging_pool: Arc::default(),
             modules: RwLock::default(),
-            kernels: RwLock::default(),
+            kernels: CachePadded::default(),
             inbox: Inbox::get(),
             bell: Bell::new(runtime),
-            under_way: Mutex::new(UnderWay {
+            under_way: CachePadded::new(Mutex::new(UnderWay {
                 devices: Vec::new(),
                 flights: SpreadMap::default(),
                 doomed: Vec::new(),
                 early: Vec::new(),
                 since: Instant::now(),
                 issued: 0,
-            }),
-            count: AtomicUsize::new(0),
+                awaited: false,
+            })),
+            count: CachePadded::new(AtomicUsize::new(0)),
             asleep: AtomicBool::new(false),
             enqueuing: Mutex::new(None),
         });
         runtime.add_lowering(cuda.clone());
+        runtime.set_busiest_lowering(cuda.clone());
         Ok(cuda)
     }
 
     /// The lowering of a runtime in which a device is open.
     pub(crate) fn opened(runtime: &Runtime) -> Result<Arc<Self>> {
-        runtime.lowering().ok_or_else(|| {
-            Error::new(
-                NORN_E_UNSUPPORTED,
-                "no device is open in this runtime (norn_device_open)",
-            )
-        })
+        runtime.lowering().ok_or_else(none_is_open)
+    }
+
+    /// As `opened`, without counting.
+    #[inline(always)]
+    pub(crate) fn opened_here(runtime: &Runtime) -> Result<&Self> {
+        runtime.busiest_lowering().ok_or_else(none_is_open)
     }
 
     /// Opens a device, or finds it open.
@@ -337,14 +346,40 @@ impl Cuda {
         stream: usize,
         joins: bool,
     ) -> Arc<DeviceOperation> {
+        match self.operation_of(device, stream, joins, |place| {
+            *place = work;
+            Ok(())
+        }) {
+            Ok(operation) => operation,
+            Err(_) => unreachable!("work that is there can be put"),
+        }
+    }
+
+    /// As `operation`; `put` puts its work where there is none.
+    #[inline]
+    fn operation_of(
+        &self,
+        device: i32,
+        stream: usize,
+        joins: bool,
+        put: impl FnOnce(&mut Work) -> Result<()>,
+    ) -> Result<Arc<DeviceOperation>> {
         let joins = joins && self.discipline == Discipline::Leased;
-        DeviceOperation::new(self.inbox, device as usize, work, stream, joins)
+        DeviceOperation::new(self.inbox, device as usize, stream, joins, put)
     }
 
     /// Operations that are on devices or wait for a stream.
     fn has_any_under_way(&self) -> bool {
         self.count.load(Ordering::SeqCst) != 0
     }
+}
+
+#[cold]
+fn none_is_open() -> Error {
+    Error::new(
+        NORN_E_UNSUPPORTED,
+        "no device is open in this runtime (norn_device_open)",
+    )
 }
 
 /// Refuses streams that mean another one on every thread.

@@ -1,5 +1,7 @@
 //! Operations of devices, from their arrival to the queue that they wait in for a stream.
 
+use core::cell::Cell;
+use core::ops::Deref;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -9,7 +11,10 @@ use smallvec::SmallVec;
 
 use super::copy::{CopyPlan, FillPlan};
 use super::event::Event;
-use super::kernel::Launch;
+use super::kernel::{Kernel, Launch};
+use super::record;
+use crate::abi::device_types::norn_launch_desc;
+use crate::error::Result;
 use crate::order::graph::Graph;
 use crate::order::memory::Memory;
 use crate::order::operation::Operation;
@@ -36,6 +41,20 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// Becomes the launch of a kernel, still without arguments.
+    #[inline(always)]
+    pub(crate) fn become_launch(
+        &mut self,
+        kernel: &Kernel,
+        desc: &norn_launch_desc,
+    ) -> &mut Launch {
+        *self = Work::Launch(Launch::new(kernel, desc));
+        match self {
+            Work::Launch(launch) => launch,
+            _ => unreachable!("it was made a launch just now"),
+        }
+    }
+
     fn name(&self) -> String {
         match self {
             Work::Copy(_) => "copy".into(),
@@ -60,19 +79,20 @@ pub(crate) enum Stage {
     Issued = 2,
 }
 
-/// An operation of one device.
+/// An operation of one device. What the thread that makes passes looks at first comes first.
+#[repr(C)]
 pub(crate) struct DeviceOperation {
     inbox: &'static Inbox,
     /// Number of its device. It holds no count of anything that the submitter and the thread that makes passes share: each
     /// would take that line from the other for every operation.
     pub(crate) device: usize,
-    pub(crate) work: Work,
     /// Stream of the application's that it is pinned to, 0: a leased one.
     pub(crate) stream: usize,
     /// Its stream can wait for producers that are issued.
     joins: bool,
-    notes: Mutex<Notes>,
     stage: AtomicU8,
+    notes: Mutex<Notes>,
+    pub(crate) work: Work,
 }
 
 /// A producer that satisfied the operation when it was issued.
@@ -84,7 +104,10 @@ pub(crate) struct Note {
 }
 
 /// The producers that an operation has noted.
-pub(crate) type NoteList = SmallVec<[Note; 4]>;
+type NoteList = SmallVec<[Note; FEW]>;
+
+/// Notes that most operations have at most, without those of the same producer.
+const FEW: usize = 4;
 
 /// Whether all producers of a list have ended.
 pub(crate) fn have_ended(notes: &[Note], graph: &Graph) -> bool {
@@ -100,31 +123,71 @@ pub(crate) fn cause_in(notes: &[Note], graph: &Graph) -> u32 {
         .unwrap_or(0)
 }
 
-/// See `order::issue`.
+/// See `order::issue`. The list grows only before the operation arrives.
 #[derive(Default)]
 struct Notes {
     list: NoteList,
     /// It takes no more: it is being cancelled.
-    closed: bool,
+    closed: Cell<bool>,
 }
 
 impl DeviceOperation {
+    /// `put` puts its work where there is none; if it cannot, there is no operation.
+    #[inline]
     pub(crate) fn new(
         inbox: &'static Inbox,
         device: usize,
-        work: Work,
         stream: usize,
         joins: bool,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+        put: impl FnOnce(&mut Work) -> Result<()>,
+    ) -> Result<Arc<Self>> {
+        let mut record = record::take().unwrap_or_else(|| Arc::new(Self::vacant(inbox)));
+        let Some(own) = Arc::get_mut(&mut record) else {
+            unreachable!("a free record is in use");
+        };
+        // Field by field, where it lies: it is larger than all else that a submission writes together.
+        own.inbox = inbox;
+        own.device = device;
+        own.stream = stream;
+        own.joins = joins;
+        match put(&mut own.work) {
+            Ok(()) => Ok(record),
+            Err(error) => {
+                record::give_back(record);
+                Err(error)
+            }
+        }
+    }
+
+    fn vacant(inbox: &'static Inbox) -> Self {
+        Self {
             inbox,
-            device,
-            work,
-            stream,
-            joins,
-            notes: Mutex::default(),
+            device: 0,
+            stream: 0,
+            joins: false,
             stage: AtomicU8::new(Stage::Submitted as u8),
-        })
+            notes: Mutex::default(),
+            work: Work::Wait,
+        }
+    }
+
+    /// Lets go of what it holds, when it has ended, and is as a vacant one.
+    pub(super) fn empty(&mut self) {
+        *self.stage.get_mut() = Stage::Submitted as u8;
+        let notes = self.notes.get_mut();
+        notes.list.clear();
+        notes.closed.set(false);
+        self.work = Work::Wait;
+    }
+
+    /// What it has noted.
+    ///
+    /// # Safety
+    /// It has arrived.
+    unsafe fn noted(&self) -> &[Note] {
+        // SAFETY: nobody notes anything any more: every producer that it waited for has done so before it was
+        // satisfied, and the operation has arrived behind all of them. Until it is emptied the list is only read.
+        unsafe { &(*self.notes.data_ptr()).list }
     }
 
     pub(crate) fn set_stage(&self, stage: Stage) {
@@ -140,11 +203,9 @@ impl Operation for DeviceOperation {
     fn arrive(self: Arc<Self>, node: u32) -> bool {
         self.set_stage(Stage::Arrived);
         let inbox = self.inbox;
-        let notes = self.notes.lock().list.clone();
         inbox.push(Arrived {
             node,
             operation: self,
-            notes,
         });
         true
     }
@@ -164,19 +225,27 @@ impl Operation for DeviceOperation {
 
     fn note(&self, producer: Token, propagates: bool) -> bool {
         let mut notes = self.notes.lock();
-        if !notes.closed {
-            notes.list.push(Note {
+        if notes.closed.get() {
+            return false;
+        }
+        // What reads three data that another one has written comes after that one three times.
+        let known = notes.list.iter_mut().take(FEW);
+        match known.into_iter().find(|note| note.producer == producer) {
+            Some(note) => note.propagates |= propagates,
+            None => notes.list.push(Note {
                 producer,
                 propagates,
-            });
+            }),
         }
-        !notes.closed
+        true
     }
 
     fn close_notes(&self, is_complete: &dyn Fn(Token) -> bool) -> bool {
-        let mut notes = self.notes.lock();
-        notes.closed |= notes.list.iter().all(|note| is_complete(note.producer));
-        notes.closed
+        let notes = self.notes.lock();
+        if notes.list.iter().all(|note| is_complete(note.producer)) {
+            notes.closed.set(true);
+        }
+        notes.closed.get()
     }
 
     fn device(&self) -> i32 {
@@ -193,12 +262,32 @@ impl Operation for DeviceOperation {
     }
 }
 
-/// An operation all of whose predecessors are done.
+/// An operation all of whose predecessors are done. Made by `arrive` alone.
 pub(crate) struct Arrived {
     pub(crate) node: u32,
-    pub(crate) operation: Arc<DeviceOperation>,
-    /// What it has noted, which is complete now.
-    pub(crate) notes: NoteList,
+    operation: Arc<DeviceOperation>,
+}
+
+impl Arrived {
+    /// What it has noted.
+    #[inline(always)]
+    pub(crate) fn notes(&self) -> &[Note] {
+        // SAFETY: it has arrived.
+        unsafe { self.operation.noted() }
+    }
+
+    /// Lets go of what only reports still need, when it has ended.
+    pub(crate) fn end(self) {
+        record::give_back(self.operation);
+    }
+}
+
+impl Deref for Arrived {
+    type Target = DeviceOperation;
+    #[inline(always)]
+    fn deref(&self) -> &DeviceOperation {
+        &self.operation
+    }
 }
 
 /// Operations that have arrived and that no pass has seen. Any thread puts them in, in the middle of a change of the graph.

@@ -1,11 +1,10 @@
 //! One operation put on a stream: the waits before its work, the work, and the event behind it.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
 use parking_lot::MutexGuard;
+use std::sync::Arc;
 
 use super::copier::Job;
+use super::device::Counts;
 use super::driver::{Done, Refused};
 use super::event::Event;
 use super::operation::{Arrived, Work};
@@ -28,7 +27,7 @@ impl Cuda {
         stream: usize,
         arrived: &Arrived,
     ) -> Result<Put, Refused> {
-        let operation = &arrived.operation;
+        let operation = arrived;
         let raw = guard.devices[index].streams[stream].raw();
         let driver = self.driver;
         if let Work::Recorded(event) = operation.work {
@@ -37,8 +36,8 @@ impl Cuda {
                 failed: None,
             });
         }
-        let device = guard.devices[index].device.clone();
-        let ready = device.enter().and_then(|entered| {
+        let entered = guard.devices[index].device.enter();
+        let ready = entered.and_then(|entered| {
             self.wait_on_stream(guard, index, stream, arrived)?;
             Ok(entered)
         });
@@ -69,6 +68,7 @@ impl Cuda {
             && operation.stream == 0
         {
             let queues = &mut guard.devices[index];
+            let device = queues.device.clone();
             let given = queues
                 .copiers
                 .give(self.runtime, &device, &self.bell, plan, raw);
@@ -77,7 +77,7 @@ impl Cuda {
             }
         }
         let graph = runtime.graph();
-        graph.fetch_consumer(arrived.node);
+        graph.fetch_for_issue(arrived.node, 1);
         // SAFETY: the operation's data are pinned until it completes, which the event tells; the context is current.
         let queued = unsafe {
             match &operation.work {
@@ -88,7 +88,7 @@ impl Cuda {
                 Work::Enqueue(_) | Work::Recorded(_) => Ok(()),
             }
         };
-        graph.fetch_annex_of_consumer(arrived.node);
+        graph.fetch_for_issue(arrived.node, 2);
         // A part of it may be queued.
         let mut failed = failure_of(queued)?;
         if let Work::Enqueue(body) = operation.work {
@@ -169,7 +169,7 @@ impl Cuda {
         arrived: &Arrived,
     ) -> Result<(), Refused> {
         let under_way = &mut **guard;
-        for note in &arrived.notes {
+        for note in arrived.notes() {
             let Some(flight) = under_way.flights.get(&note.producer.0) else {
                 continue;
             };
@@ -181,7 +181,7 @@ impl Cuda {
             if !entry.must_wait_for(flight) || mutant!("wait_left_out") {
                 continue;
             }
-            queues.device.waits.fetch_add(1, Ordering::Relaxed);
+            Counts::add(&queues.device.counts.waits);
             // SAFETY: an event that is recorded, and a stream of this device or of the application's.
             unsafe {
                 self.driver

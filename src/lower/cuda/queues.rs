@@ -15,10 +15,9 @@ use super::copier::{Copiers, Job};
 use super::device::Device;
 use super::driver::{LEGACY_STREAM, Refused};
 use super::event::{Event, EventPool};
-use super::operation::{Arrived, DeviceOperation, NoteList};
+use super::operation::Arrived;
 use super::provider::{Handles, Lease};
 use crate::abi::status::NORN_E_DEVICE;
-use crate::order::failure::SpreadMap;
 use crate::order::token::Token;
 use crate::sync::mutant;
 
@@ -39,17 +38,14 @@ pub(crate) struct Failed {
 
 /// An operation on a stream.
 pub(crate) struct InFlight {
-    pub(crate) node: u32,
     pub(crate) token: Token,
-    pub(crate) operation: Arc<DeviceOperation>,
+    pub(crate) arrived: Arrived,
     /// Recorded behind it; none in default-stream mode, or where the driver refused that.
     pub(crate) event: Option<Event>,
     /// The copier that carries it out; then there is no event.
     pub(crate) job: Option<Arc<Job>>,
     /// Its position on the stream.
     pub(crate) position: u64,
-    /// What it has noted.
-    pub(crate) notes: NoteList,
     /// It has failed already, but what it queued may still use its memory.
     pub(crate) failed: Option<Box<Failed>>,
     /// Questions about it that the driver has refused to answer (`loss`).
@@ -87,14 +83,6 @@ pub(crate) struct Flight {
     pub(crate) event: Event,
 }
 
-impl Flight {
-    /// Device and stream as one number.
-    fn of_stream(&self) -> Option<u64> {
-        let stream = self.stream?;
-        Some((self.device as u64) << 32 | stream as u64)
-    }
-}
-
 /// A stream, of the pool or of the application's.
 pub(crate) struct Stream {
     raw: CUstream,
@@ -110,8 +98,8 @@ pub(crate) struct Stream {
     pub(crate) leases: Vec<Lease>,
     /// What is on it does not complete as its events say, so nothing more is put behind that.
     pub(crate) doubtful: bool,
-    /// For each device and stream, the newest position that this stream has waited for.
-    waited: SpreadMap<u64, u64>,
+    /// For each device, and each of its streams, the newest position that this stream has waited for; 0: none.
+    waited: Vec<Vec<u64>>,
 }
 
 // SAFETY: the driver lets any thread use a stream; the pointer is only handed to it.
@@ -127,7 +115,7 @@ impl Stream {
             armed: 0,
             leases: Vec::new(),
             doubtful: false,
-            waited: SpreadMap::default(),
+            waited: Vec::new(),
         }
     }
 
@@ -138,19 +126,27 @@ impl Stream {
     /// Whether the stream must be made to wait for `flight`, which is not on it: it has waited for nothing as new
     /// there.
     pub(crate) fn must_wait_for(&self, flight: &Flight) -> bool {
-        flight.of_stream().is_none_or(|key| {
-            self.waited
-                .get(&key)
-                .is_none_or(|newest| *newest < flight.position)
-        })
+        let Some(stream) = flight.stream else {
+            return true;
+        };
+        let of_device = self.waited.get(flight.device);
+        let newest = of_device.and_then(|streams| streams.get(stream));
+        newest.is_none_or(|newest| *newest < flight.position)
     }
 
     /// The stream waits for `flight` now.
     pub(crate) fn has_waited_for(&mut self, flight: &Flight) {
-        if let Some(key) = flight.of_stream() {
-            let newest = self.waited.entry(key).or_default();
-            *newest = (*newest).max(flight.position);
+        let Some(stream) = flight.stream else {
+            return;
+        };
+        if self.waited.len() <= flight.device {
+            self.waited.resize_with(flight.device + 1, Vec::new);
         }
+        let streams = &mut self.waited[flight.device];
+        if streams.len() <= stream {
+            streams.resize(stream + 1, 0);
+        }
+        streams[stream] = streams[stream].max(flight.position);
     }
 }
 
@@ -365,7 +361,7 @@ impl DeviceQueues {
 
     /// An operation has arrived: it waits until a stream is idle, if it needs one of the pool.
     pub(crate) fn wait_for_stream(&mut self, priority: i16, arrived: Arrived) {
-        if arrived.operation.stream != 0 {
+        if arrived.stream != 0 {
             return self.pinned.push_back(arrived);
         }
         self.arrivals += 1;

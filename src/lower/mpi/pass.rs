@@ -274,13 +274,13 @@ impl Lowering for World {
         PATIENCE
     }
 
-    fn is_bound(&self) -> bool {
-        self.only.is_some()
-    }
-
     fn only_thread(&self) -> Option<StdThread> {
         let wanted = self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0;
         self.only.clone().filter(|_| wanted)
+    }
+
+    fn is_bound(&self) -> bool {
+        self.only.is_some()
     }
 
     fn left(&self) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::order::operation::{Operation, Outcome};
+use crate::order::plain_operation::is_plain_operation;
 use std::sync::Mutex;
 
 /// An operation of a lowering that has no streams: it is issued and ended by the thread that meets it.
@@ -64,7 +65,19 @@ impl World {
             run: None,
             ..self.task(0)
         };
-        let operation: Arc<dyn Operation> = step.clone();
+        let mut operation: Option<Arc<dyn Operation>> = Some(step.clone());
+        assert!(is_plain_operation(&how, data, &after));
+        let submitted =
+            self.graph
+                .submit_plain_operation(lane, 0, &how, data, &after, &mut operation);
+        if let Some(submitted) = submitted {
+            if submitted.runnable {
+                lane.ripple.runnable.push(submitted.token.index());
+            }
+            return submitted.token;
+        }
+        // As the scheduler does: nothing was done, and the general way has more patience.
+        let operation = operation.unwrap();
         self.graph
             .submit_operation(lane, 0, &how, data, &after, operation)
             .unwrap()

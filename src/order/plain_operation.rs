@@ -1,0 +1,122 @@
+//! The straight path of plain operations: what `plain` is for tasks. An operation is plain if it asks for nothing that a
+//! plain task may not have, but for the place and the stream of its lowering.
+//!
+//! It differs from a plain task in its annex, which holds what its lowering carries out, and in that it may join at issue
+//! (`issue`). From its arrival on it goes the way of all operations.
+
+use std::sync::Arc;
+
+use super::graph::Graph;
+use super::lane::Lane;
+use super::node::{GUARD, INLINE_SLOTS, Node, flag, kind};
+use super::operation::Operation;
+use super::plain::Submitted;
+use super::plain_places::{Entrant, Place};
+use super::token::Token;
+use crate::abi::types::*;
+use crate::sync::atomic::Ordering;
+
+/// Whether nothing in the description of an operation asks for more than the straight path does.
+#[inline(always)]
+pub(crate) fn is_plain_operation(
+    how: &norn_task,
+    accesses: &[norn_access],
+    after: &[norn_token],
+) -> bool {
+    let wishes = u64::from(how.flags | how.arg_bytes)
+        | how.group.id
+        | how.r#as.id
+        | how.run.map_or(0, |run| run as usize as u64);
+    let has_argument = !how.arg.is_null() || how.drop.is_some();
+    wishes == 0
+        && how.cpus as u32 <= 1
+        && matches!(how.place.kind, NORN_PLACE_ANY | NORN_PLACE_DEVICE)
+        && (how.enqueue.is_some() || !has_argument)
+        && accesses.len() + after.len() <= INLINE_SLOTS
+}
+
+impl Graph {
+    /// Submits an operation for which `is_plain_operation` holds. None: something else about it is not; nothing was done,
+    /// and `operation` is still there.
+    #[inline(never)]
+    pub(crate) fn submit_plain_operation(
+        &self,
+        lane: &mut Lane,
+        body: u32,
+        how: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+        operation: &mut Option<Arc<dyn Operation>>,
+    ) -> Option<Submitted> {
+        if self.sealed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let odd = if body == 0 {
+            self.phase.load(Ordering::Relaxed) & 1 != 0
+        } else {
+            let node = self.nodes.get(body);
+            // It may be in a group, which its tasks are in too.
+            if node.annex.load(Ordering::Relaxed) != 0 {
+                return None;
+            }
+            node.has(flag::ODD_PHASE)
+        };
+        for token in after {
+            self.live_node(Token::from(*token)).ok()?;
+        }
+        let at_issue = operation.as_ref()?.joins_at_issue();
+        let state = kind::TASK
+            | flag::COUNTED
+            | flag::PARTICULAR
+            | Node::slot_bits(accesses.len() + after.len())
+            | if odd { flag::ODD_PHASE } else { 0 }
+            | if at_issue { flag::ON_ISSUE } else { 0 };
+        let in_stock = self.nodes.stock(&mut lane.nodes, 1)
+            && self.annexes.stock(&mut lane.annexes, 1)
+            && self.epochs.stock(&mut lane.epochs, accesses.len());
+        if !in_stock {
+            return None;
+        }
+        let mut units = 0;
+        let (entrant, token) = if accesses.is_empty() {
+            self.enter_plain_operation(lane, how, state, operation.take()?)
+        } else {
+            let mut data = self.data.lock();
+            let mut places = [Place::NOWHERE; INLINE_SLOTS];
+            if !self.find_places(&mut data, accesses, &mut places) {
+                return None;
+            }
+            let (entrant, token) = self.enter_plain_operation(lane, how, state, operation.take()?);
+            for (position, (place, access)) in places.iter().zip(accesses).enumerate() {
+                // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
+                let timeline = unsafe { &mut *place.timeline };
+                let (writer, mode) = (place.writer, access.mode);
+                units +=
+                    entrant.take_place(lane, timeline, writer, token, (position, mode), at_issue);
+            }
+            (entrant, token)
+        };
+        if !after.is_empty() {
+            units += self.come_after(lane, entrant.index, after, accesses.len());
+        }
+        Some(self.let_go_plain(lane, entrant, token, units, state))
+    }
+
+    /// A node in stock filled for an operation, with its annex, known to nobody yet.
+    #[inline(always)]
+    fn enter_plain_operation(
+        &self,
+        lane: &mut Lane,
+        how: &norn_task,
+        state: u32,
+        operation: Arc<dyn Operation>,
+    ) -> (Entrant<'_>, Token) {
+        let (entrant, token) = self.enter_plain(lane, how, state, 2, GUARD);
+        let index = self.annexes.take_in_stock(&mut lane.annexes, 1);
+        let annex = self.annexes.get(index);
+        annex.occupy();
+        annex.set_operation(operation);
+        entrant.node.annex.store(index, Ordering::Release);
+        (entrant, token)
+    }
+}
