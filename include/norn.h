@@ -1251,7 +1251,7 @@ norn_status norn_drain(struct norn_runtime *rt,
                        int64_t timeout_ns);
 
 // One bounded pass: delivers completions and messages, and runs a ready body where this thread may
-// (zero workers, one-thread modes, `NORN_CALLER_WORKS` in the opener). Never waits.
+// (zero workers, one-thread modes, `NORN_CALLER_WORKS` in the opener). Never waits, except for the one operation of a device or of MPI that it has begun, in the one-thread modes.
 // Any thread; inside a task it only delivers.
 //
 // # Safety

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::runtime::Runtime;
 use super::seat;
-use crate::abi::status::NORN_E_INVALID;
+use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::order::node::{flag, kind};
@@ -47,7 +47,7 @@ impl Runtime {
         }
         if task.place.kind == NORN_PLACE_DEVICE && task.run.is_some() {
             return Err(Error::new(
-                crate::abi::status::NORN_E_UNSUPPORTED,
+                NORN_E_UNSUPPORTED,
                 "task.place: a device runs enqueue bodies, no host body",
             ));
         }
@@ -304,11 +304,18 @@ impl Runtime {
     /// # Safety
     /// The name is NULL or zero-terminated.
     pub(crate) unsafe fn data_register(&self, desc: &norn_data_desc) -> Result<norn_data> {
-        if is_foreign(desc) {
-            self.ask_lowerings(|lowering| lowering.check_memory(desc), NO_SUCH_MEMORY)?;
-        }
+        self.check_memory(desc)?;
         // SAFETY: passed on.
         self.act(|graph, lane| unsafe { graph.register(lane, desc) })
+    }
+
+    /// Checks that the caller's memory is such as its description says, as far as a lowering can tell.
+    pub(crate) fn check_memory(&self, desc: &norn_data_desc) -> Result<()> {
+        match self.first_answer(|lowering| lowering.check_memory(desc)) {
+            Some(checked) => checked,
+            None if is_foreign(desc) => Err(Error::new(NORN_E_UNSUPPORTED, NO_SUCH_MEMORY)),
+            None => Ok(()),
+        }
     }
 
     /// # Safety

@@ -89,6 +89,28 @@ impl Runtime {
         if ptr.is_null() && bytes != 0 {
             return Err(Error::new(NORN_E_INVALID, "ptr is NULL but bytes is not 0"));
         }
+        let (_, place, kind) = self.graph().memory_of(data)?;
+        let desc = norn_data_desc {
+            struct_size: size_of::<norn_data_desc>(),
+            ptr,
+            bytes,
+            place,
+            kind,
+            flags: 0,
+            name: core::ptr::null(),
+            reduce: norn_reduction {
+                identity: None,
+                combine: None,
+                arg: core::ptr::null_mut(),
+            },
+        };
+        self.check_memory(&desc).map_err(|error| {
+            // What a description calls desc.ptr is an argument here.
+            Error::new(
+                error.status(),
+                error.text().trim_start_matches("desc.").to_owned(),
+            )
+        })?;
         let (index, place, gate) = self.act(|graph, lane| graph.begin_ending(lane, data, true))?;
         self.wait_for_ending(index, place, gate)?;
         let rebound = self.graph().data.lock().rebind(index, ptr as usize, bytes);

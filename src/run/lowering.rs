@@ -87,7 +87,7 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
-    /// Whether the caller's memory can be as described, which is not plain host memory. None: not its kind.
+    /// Whether the caller's memory can be as described. None: it is not its kind, or of the host as far as it can tell.
     fn check_memory(&self, _desc: &norn_data_desc) -> Option<Result<()>> {
         None
     }

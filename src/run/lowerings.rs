@@ -159,10 +159,17 @@ impl Runtime {
         question: impl Fn(&dyn Lowering) -> Option<Result<A>>,
         nobody: &'static str,
     ) -> Result<A> {
-        let list = self.lowerings.list.read().clone();
-        list.iter()
-            .find_map(|lowering| question(&**lowering))
+        self.first_answer(question)
             .unwrap_or_else(|| Err(Error::new(NORN_E_UNSUPPORTED, nobody)))
+    }
+
+    /// As `ask_lowerings`; None if none has anything to do with the question.
+    pub(crate) fn first_answer<A>(
+        &self,
+        question: impl Fn(&dyn Lowering) -> Option<A>,
+    ) -> Option<A> {
+        let list = self.lowerings.list.read().clone();
+        list.iter().find_map(|lowering| question(&**lowering))
     }
 
     /// The place of the device whose memory holds an address, if a device is open and it is one's.

@@ -225,6 +225,14 @@ impl Runtime {
             if (slice.ptr as u64).checked_add(end).is_none() {
                 return refuse("ptr: the slice exceeds the address space".into());
             }
+            match slice.place.kind {
+                NORN_PLACE_ANY | NORN_PLACE_CPU | NORN_PLACE_NUMA | NORN_PLACE_DEVICE => {}
+                kind => {
+                    return refuse(format!(
+                        "place.kind {kind} is neither a device nor the host ({{0}})"
+                    ));
+                }
+            }
             resolved.start = slice.ptr as usize + offset as usize;
             resolved.place = slice.place;
             if slice.place.kind == NORN_PLACE_DEVICE {

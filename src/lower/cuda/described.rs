@@ -55,6 +55,22 @@ impl Cuda {
         ))
     }
 
+    /// What is said to be the host's is refused if only a device can use it.
+    pub(super) fn check_not_of_device(&self, desc: &norn_data_desc) -> Option<Result<()>> {
+        let address = desc.ptr as u64;
+        let device = self.devices.read().first().cloned()?;
+        let ordinal = device.ordinal_of(address).filter(|_| desc.bytes != 0)?;
+        if device.is_managed(address) {
+            return None;
+        }
+        Some(Err(Error::new(
+            NORN_E_INVALID,
+            format!(
+                "desc.ptr {address:#x} is memory of visible device {ordinal}: say desc.kind NORN_MEMORY_DEVICE and desc.place"
+            ),
+        )))
+    }
+
     /// Checks that the caller's memory is what its description says.
     pub(super) fn check_foreign(&self, desc: &norn_data_desc) -> Result<()> {
         let on_device = desc.place.kind == NORN_PLACE_DEVICE;
@@ -64,7 +80,7 @@ impl Cuda {
                 if desc.bytes == 0 {
                     return Ok(());
                 }
-                device.check_owns(desc.ptr as u64)
+                device.check_owns(desc.ptr as u64, desc.bytes)
             }
             (NORN_MEMORY_PINNED, false) => self.check_pinned(desc.ptr as u64, desc.bytes),
             (NORN_MEMORY_MPI, false) => Ok(()),

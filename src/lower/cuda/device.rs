@@ -21,8 +21,9 @@ const MOST_STREAMS: i32 = 1024;
 
 /// CU_POINTER_ATTRIBUTE_MEMORY_TYPE and CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL; CU_MEMORYTYPE_DEVICE.
 const POINTER_MEMORY_TYPE: i32 = 2;
+const POINTER_IS_MANAGED: i32 = 8;
 const POINTER_DEVICE_ORDINAL: i32 = 9;
-const MEMORY_OF_DEVICE: u32 = 2;
+const MEMORY_OF_DEVICE: i32 = 2;
 
 const ATTRIBUTE_MAJOR: i32 = 75;
 const ATTRIBUTE_MINOR: i32 = 76;
@@ -301,59 +302,72 @@ impl Device {
         )
     }
 
-    /// Checks that an address is memory of this device.
-    pub(crate) fn check_owns(&self, address: u64) -> Result<()> {
-        let (mut kind, mut ordinal) = (0, -1);
+    /// Checks that all of some memory, which is not empty, is this device's: its first and its last byte are.
+    pub(crate) fn check_owns(&self, address: u64, bytes: u64) -> Result<()> {
+        for (which, byte) in [
+            ("", address),
+            ("the last byte of ", address.saturating_add(bytes - 1)),
+        ] {
+            let not_its = |whose: String| {
+                Err(Error::new(
+                    NORN_E_INVALID,
+                    format!("desc.ptr {address:#x}: {which}its {bytes} bytes {whose}"),
+                ))
+            };
+            match self.owner_of(byte) {
+                Ok(Some(ordinal)) if ordinal == self.ordinal => {}
+                Ok(Some(ordinal)) => {
+                    return not_its(format!(
+                        "is not memory of device {} (visible as {}), but of visible device {ordinal}",
+                        self.number, self.ordinal
+                    ));
+                }
+                Err(refused) if refused.is_terminal() => return Err(refused.into()),
+                _ => return not_its("is no memory that the device knows".into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// An integer that the driver knows of an address; None: it does not know the memory.
+    fn attribute(
+        &self,
+        attribute: i32,
+        address: u64,
+    ) -> core::result::Result<Option<i32>, Refused> {
+        let mut value = 0i32;
         let asked = self.enter().and_then(|_entered| {
-            // SAFETY: both attributes are integers.
+            // SAFETY: the attributes that are asked for are integers.
             unsafe {
-                self.driver.pointer_get_attribute(
-                    (&raw mut kind).cast(),
-                    POINTER_MEMORY_TYPE,
-                    address,
-                )?;
-                self.driver.pointer_get_attribute(
-                    (&raw mut ordinal).cast(),
-                    POINTER_DEVICE_ORDINAL,
-                    address,
-                )
+                self.driver
+                    .pointer_get_attribute((&raw mut value).cast(), attribute, address)
             }
         });
         match asked {
-            Ok(()) if kind == MEMORY_OF_DEVICE && ordinal == self.ordinal => Ok(()),
-            Ok(()) => Err(Error::new(
-                NORN_E_INVALID,
-                format!(
-                    "desc.ptr {address:#x} is not memory of device {} (visible as {}), but of visible device {ordinal}",
-                    self.number, self.ordinal
-                ),
-            )),
-            Err(refused) if refused.is_terminal() => Err(refused.into()),
-            Err(_) => Err(Error::new(
-                NORN_E_INVALID,
-                format!("desc.ptr {address:#x} is no memory that the device knows"),
-            )),
+            Ok(()) => Ok(Some(value)),
+            Err(refused) if refused.code == INVALID_VALUE => Ok(None),
+            Err(refused) => Err(refused),
         }
+    }
+
+    /// The ordinal of the device whose memory holds an address; None: it is no memory of a device.
+    fn owner_of(&self, address: u64) -> core::result::Result<Option<i32>, Refused> {
+        if self.attribute(POINTER_MEMORY_TYPE, address)? != Some(MEMORY_OF_DEVICE) {
+            return Ok(None);
+        }
+        self.attribute(POINTER_DEVICE_ORDINAL, address)
     }
 
     /// Whether the driver knows the memory at an address: a device's, managed, or pinned by whomever.
     pub(crate) fn knows(&self, address: u64) -> Result<bool> {
-        let mut kind = 0u32;
-        let asked = self.enter().and_then(|_entered| {
-            // SAFETY: the attribute is an integer.
-            unsafe {
-                self.driver.pointer_get_attribute(
-                    (&raw mut kind).cast(),
-                    POINTER_MEMORY_TYPE,
-                    address,
-                )
-            }
-        });
-        match asked {
-            Ok(()) => Ok(kind != 0),
-            Err(refused) if refused.code == INVALID_VALUE => Ok(false),
-            Err(refused) => Err(refused.into()),
-        }
+        Ok(self
+            .attribute(POINTER_MEMORY_TYPE, address)?
+            .is_some_and(|kind| kind != 0))
+    }
+
+    /// Whether an address is of managed memory, which the host uses as well.
+    pub(crate) fn is_managed(&self, address: u64) -> bool {
+        matches!(self.attribute(POINTER_IS_MANAGED, address), Ok(Some(1..)))
     }
 
     /// Whether its kernels can use what is at an address of the host's.
@@ -361,22 +375,9 @@ impl Device {
         Ok(self.reaches_pageable || self.knows(address)?)
     }
 
-    /// The ordinal of the device whose memory holds an address; None: it is no memory of a device.
+    /// As `owner_of`, where it can be asked.
     pub(crate) fn ordinal_of(&self, address: u64) -> Option<i32> {
-        let (mut kind, mut ordinal) = (0u32, -1);
-        let _entered = self.enter().ok()?;
-        // SAFETY: both attributes are integers. Memory that the driver does not know is refused, or of kind 0.
-        unsafe {
-            let kind = (&raw mut kind).cast();
-            self.driver
-                .pointer_get_attribute(kind, POINTER_MEMORY_TYPE, address)
-                .ok()?;
-            let ordinal = (&raw mut ordinal).cast();
-            self.driver
-                .pointer_get_attribute(ordinal, POINTER_DEVICE_ORDINAL, address)
-                .ok()?;
-        }
-        (kind == MEMORY_OF_DEVICE).then_some(ordinal)
+        self.owner_of(address).ok()?
     }
 
     /// Makes its context current on this thread.

@@ -438,7 +438,11 @@ impl Lowering for Cuda {
     }
 
     fn check_memory(&self, desc: &norn_data_desc) -> Option<Result<()>> {
-        is_for_devices(desc).then(|| self.check_foreign(desc))
+        if is_for_devices(desc) {
+            Some(self.check_foreign(desc))
+        } else {
+            self.check_not_of_device(desc)
+        }
     }
 
     fn allocate(&self, desc: &norn_data_desc) -> Option<Result<Box<dyn Memory>>> {
