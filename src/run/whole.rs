@@ -67,9 +67,10 @@ struct Device {
 struct Step(Arc<Device>);
 
 impl Operation for Step {
-    fn arrive(self: Arc<Self>, node: u32) {
+    fn arrive(self: Arc<Self>, node: u32) -> bool {
         self.0.arrived.lock().push(node);
         self.0.count.fetch_add(1, SeqCst);
+        true
     }
     fn cancelled(self: Arc<Self>, _cause: u32) {}
     fn describe(&self) -> String {
