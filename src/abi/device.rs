@@ -156,9 +156,9 @@ pub unsafe extern "C" fn norn_stream_record(
 
 /// Work that the application queues later on a stream of its own waits for the token. The host waits only until the
 /// token's operation has been handed to its device (for other tokens: until it is complete). `stream` as for
-/// `norn_stream_record`. Returns how the token ended if it has failed by then, `NORN_E_TIMEOUT` after `timeout_ns` (then
-/// the stream may wait for the token all the same), otherwise as `norn_await`. Any thread; blocks; not inside an enqueue
-/// body (`NORN_E_THREAD`).
+/// `norn_stream_record`. Returns how the token ended if it has failed by then, `NORN_E_TIMEOUT` after `timeout_ns`,
+/// otherwise as `norn_await`. After an error nothing is left of the call, and the stream is not used any more: it may be
+/// destroyed. Any thread; blocks; not inside an enqueue body or a callback (`NORN_E_THREAD`), unless the token is complete.
 ///
 /// # Safety
 /// `stream` is a stream of the device's primary context, and lives until the call returns.

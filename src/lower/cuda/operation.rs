@@ -241,7 +241,9 @@ impl Operation for DeviceOperation {
 
     fn close_notes(&self, is_complete: &dyn Fn(Token) -> bool) -> bool {
         let notes = self.notes.lock();
-        if notes.list.iter().all(|note| is_complete(note.producer)) {
+        // Nothing follows a wait of the application's stream, so it may end before what it has noted.
+        let is_wait = matches!(self.work, Work::Wait);
+        if is_wait || notes.list.iter().all(|note| is_complete(note.producer)) {
             notes.closed.set(true);
         }
         notes.closed.get()

@@ -18,6 +18,7 @@ use super::event::{Event, EventPool};
 use super::operation::Arrived;
 use super::provider::{Handles, Lease};
 use crate::abi::status::NORN_E_DEVICE;
+use crate::order::operation::Outcome;
 use crate::order::token::Token;
 use crate::sync::mutant;
 
@@ -62,6 +63,16 @@ impl InFlight {
 }
 
 impl Failed {
+    /// As the end of its operation.
+    pub(crate) fn outcome(&self) -> Outcome<'_> {
+        Outcome::Failed {
+            status: self.status,
+            code: self.code,
+            operation: self.call,
+            text: &self.text,
+        }
+    }
+
     /// A call of the driver was refused.
     pub(crate) fn of_call(refused: Refused) -> Self {
         Self {

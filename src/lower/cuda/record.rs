@@ -80,12 +80,17 @@ fn spill(own: &mut Batch) {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::lower::cuda::operation::Inbox;
+    use crate::lower::cuda::event::Event;
+    use crate::lower::cuda::operation::{Inbox, Work};
     use crate::order::operation::Operation;
     use crate::order::token::Token;
 
     fn operation() -> Arc<DeviceOperation> {
-        DeviceOperation::new(Inbox::get(), 3, 5, true, |_| Ok(())).unwrap()
+        DeviceOperation::new(Inbox::get(), 3, 5, true, |work| {
+            *work = Work::Recorded(Event(core::ptr::null_mut()));
+            Ok(())
+        })
+        .unwrap()
     }
 
     #[test]
