@@ -63,7 +63,7 @@ mod staging;
 
 use core::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
@@ -81,7 +81,7 @@ use self::queues::{DeviceQueues, Discipline, Flight, InFlight};
 use self::staging::StagingPool;
 use crate::abi::device_types::norn_device_config;
 use crate::abi::slice::norn_slice;
-use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
+use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::order::failure::SpreadMap;
@@ -106,6 +106,8 @@ pub(crate) struct Cuda {
     runtime: &'static Runtime,
     driver: &'static Driver,
     discipline: Discipline,
+    /// Another one for every lowering of the process.
+    generation: u32,
     /// How long it looks for completions without a pause.
     patience: Duration,
     devices: RwLock<Vec<Arc<Device>>>,
@@ -171,6 +173,7 @@ impl Cuda {
             runtime,
             driver: Driver::get()?,
             discipline,
+            generation: next_generation()?,
             patience: if settings.spin.is_zero() {
                 Duration::ZERO
             } else {
@@ -371,6 +374,18 @@ impl Cuda {
     /// Operations that are on devices or wait for a stream.
     fn has_any_under_way(&self) -> bool {
         self.count.load(Ordering::SeqCst) != 0
+    }
+}
+
+fn next_generation() -> Result<u32> {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let next = |last: u32| last.checked_add(1);
+    match LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+        Ok(last) => Ok(last + 1),
+        Err(_) => Err(Error::new(
+            NORN_E_RESOURCE,
+            "the process has opened devices in 2^32 runtimes",
+        )),
     }
 }
 
