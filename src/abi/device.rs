@@ -232,7 +232,7 @@ pub unsafe extern "C" fn norn_kernel_get(
 
 /// Launches a kernel as an operation of the graph. Number, order and sizes of the arguments must be the kernel's: norn
 /// cannot check them. `how`, `token_or_null` and threads as `norn_copy`. Errors: `NORN_E_INVALID` (the text names the
-/// argument; a datum in ordinary memory of the host is one, where the device cannot reach it), otherwise as `norn_submit`; what the driver refuses (a block that is too large, say) fails the token.
+/// argument; a datum in ordinary memory of the host is one, where the device cannot reach it, and one on another device), otherwise as `norn_submit`; what the driver refuses (a block that is too large, say) fails the token.
 ///
 /// # Safety
 /// `launch` and what it points to are what its documentation says; the pointers in `how` too.

@@ -297,6 +297,12 @@ impl Launch {
                         )));
                     }
                     let address = memory.start as u64 + argument.offset;
+                    if place.kind == NORN_PLACE_DEVICE && place.index != kernel.number {
+                        return Err(at(format!(
+                            "data: the datum is on device {}, the kernel on device {}, which does not reach it; copy it there (norn_copy)",
+                            place.index, kernel.number
+                        )));
+                    }
                     let of_host = place.kind != NORN_PLACE_DEVICE
                         && memory_kind != NORN_MEMORY_PINNED
                         && span != 0;
