@@ -288,14 +288,29 @@ impl Cuda {
     }
 
     /// The device that an operation is for which is described by `how`: the one of its place, else that of its stream, else
-    /// the one that `otherwise` gives.
+    /// the one that `otherwise` gives. Place and stream name the same one where both are given.
     fn device_for(
         &self,
         how: &norn_task,
         otherwise: impl FnOnce() -> Result<Arc<Device>>,
     ) -> Result<Arc<Device>> {
         match how.place.kind {
-            NORN_PLACE_DEVICE => self.device(how.place, "place"),
+            NORN_PLACE_DEVICE if how.stream.is_null() => self.device(how.place, "place"),
+            NORN_PLACE_DEVICE => {
+                let device = self.device(how.place, "place")?;
+                let own = || Ok(device.clone());
+                let of_stream = self.device_of_stream(how.stream as usize, own)?;
+                match of_stream.number == device.number {
+                    true => Ok(device),
+                    false => Err(Error::new(
+                        NORN_E_INVALID,
+                        format!(
+                            "stream: it is of device {}, and place names device {}",
+                            of_stream.number, device.number
+                        ),
+                    )),
+                }
+            }
             NORN_PLACE_ANY if !how.stream.is_null() => {
                 self.device_of_stream(how.stream as usize, otherwise)
             }
