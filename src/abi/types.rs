@@ -462,7 +462,7 @@ pub struct norn_self_info {
     pub token: norn_token,
     /// Its group.
     pub group: norn_group,
-    /// Its place.
+    /// Its place; for an enqueue body that named none, the device that it queues its work on.
     pub place: norn_place,
     /// Its stream, or NULL.
     pub stream: *mut c_void,
