@@ -468,7 +468,7 @@ fn wrong_body(task: &norn_task) -> Error {
     if task.run.is_some() {
         invalid("task.run and task.enqueue are both set")
     } else {
-        invalid("task.run is NULL")
+        invalid("task.run and task.enqueue are both NULL")
     }
 }
 

@@ -71,6 +71,10 @@ impl Ceiling {
             });
         match taken {
             Ok(_) => Ok(()),
+            Err(used) if used.checked_add(bytes).is_none() => Err(Error::new(
+                NORN_E_MEMORY,
+                format!("{bytes} bytes of {what}: more than can be addressed, with {used} in use"),
+            )),
             Err(used) => Err(Error::new(
                 NORN_E_RESOURCE,
                 format!(
