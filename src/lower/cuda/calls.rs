@@ -124,7 +124,7 @@ impl Cuda {
     /// handle is 0.
     fn next_handle(&self, before: usize) -> Result<u64> {
         match u32::try_from(before + 1) {
-            Ok(number) => Ok(u64::from(self.generation) << 32 | u64::from(number)),
+            Ok(number) => Ok((u64::from(self.generation) << 32) | u64::from(number)),
             Err(_) => Err(Error::new(
                 NORN_E_RESOURCE,
                 "the runtime has 2^32 modules or kernels: norn_kernel_get gives a new handle for each call",

@@ -305,6 +305,13 @@ impl Launch {
                             argument.offset
                         )));
                     }
+                    if !memory.has_or_ends_at(argument.offset) {
+                        return Err(at(format!(
+                            "offset {} leaves the rows of {}",
+                            argument.offset,
+                            memory.describe_rows()
+                        )));
+                    }
                     let address = memory.start as u64 + argument.offset;
                     if place.kind == NORN_PLACE_DEVICE && place.index != kernel.number {
                         return Err(at(format!(

@@ -57,6 +57,11 @@ impl Ceiling {
         self.keeps.load(Ordering::SeqCst)
     }
 
+    /// The most that may be in use; 0: there is no ceiling.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }

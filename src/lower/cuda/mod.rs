@@ -226,13 +226,21 @@ impl Cuda {
     ) -> Result<norn_place> {
         // SAFETY: passed on from the caller.
         let ordinal = unsafe { device::select(self.driver, config) }?;
+        device::check(config)?;
         let mut devices = self.devices.write();
         let place = |index: i32| norn_place {
             kind: NORN_PLACE_DEVICE,
             index,
         };
         if let Some(open) = devices.iter().find(|device| device.ordinal == ordinal) {
-            return Ok(place(open.number));
+            let (number, differing) = (open.number, open.differs_from(config));
+            // The sink of the log is the application's, and may come back here.
+            drop(devices);
+            if let Some(what) = differing {
+                let log = &runtime.settings.hooks.log;
+                log.warn(format_args!("device {number} is open already: {what}"));
+            }
+            return Ok(place(number));
         }
         let number = devices.len() as i32;
         let device = Arc::new(Device::open(self.driver, number, ordinal, config)?);
@@ -246,13 +254,14 @@ impl Cuda {
                 return Err(Error::from(refused));
             }
         }
+        devices.push(device.clone());
+        drop(devices);
         runtime.settings.hooks.log.info(format_args!(
             "opened device {number}: {}; the driver speaks CUDA {}.{}",
             device.describe(),
             self.driver.version() / 1000,
             self.driver.version() % 1000 / 10
         ));
-        devices.push(device);
         Ok(place(number))
     }
 
