@@ -84,6 +84,7 @@ use crate::abi::slice::norn_slice;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
+use crate::order::body::Begin;
 use crate::order::failure::SpreadMap;
 use crate::order::memory::Memory;
 use crate::order::operation::Operation;
@@ -395,6 +396,27 @@ impl Cuda {
         DeviceOperation::new(self.inbox, device as usize, stream, joins, put)
     }
 
+    /// Buries the operations that were cancelled when they had arrived and that no pass has met since, for which a close does
+    /// not wait. Their records and nodes are needed again, and the events of the application's work would be lost.
+    fn bury_cancelled(&self) {
+        let mut left = Vec::new();
+        self.inbox.take(true, &mut left);
+        let mut guard = self.under_way.lock();
+        left.append(&mut guard.doomed);
+        for queues in &mut guard.devices {
+            left.append(&mut queues.take_waiting());
+        }
+        for arrived in &left {
+            self.discard_recorded(&mut guard, arrived.device, arrived);
+        }
+        drop(guard);
+        for arrived in left {
+            let begun = self.runtime.begin_operation(arrived.node);
+            debug_assert_eq!(begun, Begin::Skip, "an operation was left behind");
+            arrived.end();
+        }
+    }
+
     /// Operations that are on devices or wait for a stream.
     fn has_any_under_way(&self) -> bool {
         self.count.load(Ordering::SeqCst) != 0
@@ -537,6 +559,7 @@ impl Lowering for Cuda {
 
     fn close(&self) {
         self.bell.unhang();
+        self.bury_cancelled();
         for module in self.modules.write().drain(..) {
             module.unload();
         }

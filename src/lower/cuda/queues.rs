@@ -405,11 +405,16 @@ impl DeviceQueues {
         }
         in_flight.append(&mut self.loose);
         self.under_way = 0;
+        (in_flight, self.take_waiting())
+    }
+
+    /// Takes out what waits for a stream.
+    pub(crate) fn take_waiting(&mut self) -> Vec<Arrived> {
         let mut waiting: Vec<Arrived> = self.pinned.drain(..).collect();
         while let Some(arrived) = self.next_waiting() {
             waiting.push(arrived);
         }
-        (in_flight, waiting)
+        waiting
     }
 
     /// Destroys streams and events, when nothing is under way any more. The device's context is current.
