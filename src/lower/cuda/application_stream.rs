@@ -3,9 +3,10 @@
 use core::ffi::c_void;
 use std::time::Duration;
 
+use super::Cuda;
 use super::operation::Work;
 use super::queues::Discipline;
-use super::{Cuda, check_stream};
+use super::which_device::check_stream;
 use crate::abi::status::NORN_E_TIMEOUT;
 use crate::abi::types::{norn_place, norn_task, norn_token};
 use crate::error::{Error, Result};

@@ -293,6 +293,9 @@ mod tests {
         let error = unsafe { library.get::<unsafe extern "C" fn()>(b"norn_none") }.map(|_| ());
         let text = unresolved("norn_none", &error.unwrap_err());
         assert!(text.starts_with("there is no norn_none ("), "{text}");
-        assert!(text.len() > "there is no norn_none (dlsym failed)".len(), "{text}");
+        assert!(
+            text.len() > "there is no norn_none (dlsym failed)".len(),
+            "{text}"
+        );
     }
 }

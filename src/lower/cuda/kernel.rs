@@ -293,10 +293,7 @@ impl Launch {
                     let (memory, place, memory_kind) =
                         memory.map_err(|error| at(format!("data: {}", error.text())))?;
                     if !(0..=NORN_COMMUTE).contains(&argument.mode) {
-                        return Err(at(format!(
-                            "mode {} is none of a kernel's",
-                            argument.mode
-                        )));
+                        return Err(at(format!("mode {} is none of a kernel's", argument.mode)));
                     }
                     let span = memory.span().unwrap_or(0);
                     if argument.offset > span {

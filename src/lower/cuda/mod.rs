@@ -29,6 +29,7 @@
 //! |---|---|
 //! | `driver`, `nvrtc` | the libraries, found at run time |
 //! | `device`, `context` | an open device; its context on the calling thread |
+//! | `which_device` | the device that a place, a stream or a description names |
 //! | `memory`, `described`, `staging` | device and pinned memory, and the ceilings on them; what descriptions ask for; pinned memory on the way to others |
 //! | `operation`, `record` | operations, and the memory of those that have ended, for later ones |
 //! | `queues`, `event` | the streams they are put on, the events behind them |
@@ -60,6 +61,7 @@ mod put;
 mod queues;
 mod record;
 mod staging;
+mod which_device;
 
 use core::ffi::c_void;
 use std::sync::Arc;
@@ -72,16 +74,17 @@ use parking_lot::{Mutex, RwLock};
 use self::bell::Bell;
 use self::described::is_for_devices;
 use self::device::Device;
-use self::driver::{Driver, PER_THREAD_STREAM};
+use self::driver::Driver;
 use self::kernel::{Kernel, Module};
 use self::memory::Ceiling;
 use self::operation::{Arrived, DeviceOperation, Inbox, Work};
 use self::provider::{Handles, Lease};
 use self::queues::{DeviceQueues, Discipline, Flight, InFlight};
 use self::staging::StagingPool;
+use self::which_device::check_stream;
 use crate::abi::device_types::norn_device_config;
 use crate::abi::slice::norn_slice;
-use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE, NORN_E_UNSUPPORTED};
+use crate::abi::status::{NORN_E_RESOURCE, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::order::body::Begin;
@@ -266,106 +269,6 @@ impl Cuda {
         Ok(place(number))
     }
 
-    /// The open device of a place.
-    pub(crate) fn device(&self, place: norn_place, name: &str) -> Result<Arc<Device>> {
-        let devices = self.devices.read();
-        let wanted = usize::try_from(place.index).ok();
-        match wanted.and_then(|index| devices.get(index)) {
-            Some(device) if place.kind == NORN_PLACE_DEVICE => Ok(device.clone()),
-            _ => Err(Error::new(
-                NORN_E_INVALID,
-                format!(
-                    "{name} {{{}, {}}} is no open device",
-                    place.kind, place.index
-                ),
-            )),
-        }
-    }
-
-    /// The only open device.
-    fn only_device(&self, name: &str) -> Result<Arc<Device>> {
-        match &self.devices.read()[..] {
-            [device] => Ok(device.clone()),
-            [] => Err(Error::new(NORN_E_UNSUPPORTED, "no device is open")),
-            several => Err(Error::new(
-                NORN_E_INVALID,
-                format!(
-                    "{name}: {} devices are open, and none is named",
-                    several.len()
-                ),
-            )),
-        }
-    }
-
-    /// The device that an operation is for which is described by `how`: the one of its place, else that of its stream, else
-    /// the one that `otherwise` gives. Place and stream name the same one where both are given.
-    fn device_for(
-        &self,
-        how: &norn_task,
-        otherwise: impl FnOnce() -> Result<Arc<Device>>,
-    ) -> Result<Arc<Device>> {
-        match how.place.kind {
-            NORN_PLACE_DEVICE if how.stream.is_null() => self.device(how.place, "place"),
-            NORN_PLACE_DEVICE => {
-                let device = self.device(how.place, "place")?;
-                let own = || Ok(device.clone());
-                let of_stream = self.device_of_stream(how.stream as usize, own)?;
-                match of_stream.number == device.number {
-                    true => Ok(device),
-                    false => Err(Error::new(
-                        NORN_E_INVALID,
-                        format!(
-                            "stream: it is of device {}, and place names device {}",
-                            of_stream.number, device.number
-                        ),
-                    )),
-                }
-            }
-            NORN_PLACE_ANY if !how.stream.is_null() => {
-                self.device_of_stream(how.stream as usize, otherwise)
-            }
-            NORN_PLACE_ANY => otherwise(),
-            kind => Err(Error::new(
-                NORN_E_INVALID,
-                format!("place.kind {kind} is no device"),
-            )),
-        }
-    }
-
-    fn device_of_stream(
-        &self,
-        stream: usize,
-        otherwise: impl FnOnce() -> Result<Arc<Device>>,
-    ) -> Result<Arc<Device>> {
-        check_stream(stream)?;
-        if stream <= PER_THREAD_STREAM {
-            return otherwise();
-        }
-        let devices = self.devices.read();
-        let mut context = core::ptr::null_mut();
-        // The driver answers where some context is current, and the caller's thread need not have one. One that has
-        // failed answers nothing.
-        let alive = devices.iter().find(|device| device.check_alive().is_ok());
-        if let Some(any) = alive.or(devices.first()) {
-            any.enter()
-                .and_then(|_entered| {
-                    // SAFETY: the application promises that its stream is one; writes the stream's context.
-                    unsafe {
-                        self.driver
-                            .stream_get_context(stream as *mut _, &mut context)
-                    }
-                })
-                .map_err(Error::from)?;
-        }
-        let found = devices.iter().find(|device| device.context.0 == context);
-        found.cloned().ok_or_else(|| {
-            Error::new(
-                NORN_E_INVALID,
-                format!("stream {stream:#x} belongs to no open device's primary context"),
-            )
-        })
-    }
-
     /// An operation of a device. `joins`: producers that are issued are enough for it, where the mode has streams to wait.
     fn operation(
         &self,
@@ -441,17 +344,6 @@ fn none_is_open() -> Error {
         NORN_E_UNSUPPORTED,
         "no device is open in this runtime (norn_device_open)",
     )
-}
-
-/// Refuses streams that mean another one on every thread.
-fn check_stream(stream: usize) -> Result<()> {
-    if stream == PER_THREAD_STREAM {
-        return Err(Error::new(
-            NORN_E_INVALID,
-            "stream: the per-thread default stream is another one on each thread; name a stream, or the legacy default stream",
-        ));
-    }
-    Ok(())
 }
 
 impl Lowering for Cuda {
