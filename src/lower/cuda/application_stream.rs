@@ -4,6 +4,7 @@ use core::ffi::c_void;
 use std::time::Duration;
 
 use super::Cuda;
+use super::event::Recorded;
 use super::operation::Work;
 use super::queues::Discipline;
 use super::which_device::check_stream;
@@ -31,6 +32,7 @@ impl Cuda {
         let mut under_way = self.under_way.lock();
         let events = &mut under_way.devices[device.number as usize].events;
         let recorded = device.enter().and_then(|_entered| {
+            events.discard_left(&device);
             let event = events.take(self.driver)?;
             // SAFETY: an event of this device; the application promises that its stream is one.
             if let Err(refused) = unsafe { self.driver.event_record(event.0, stream as *mut _) } {
@@ -41,15 +43,10 @@ impl Cuda {
         });
         drop(under_way);
         let event = recorded.map_err(Error::from)?;
-        let operation = self.operation(device.number, Work::Recorded(event), stream, false);
-        let submitted = runtime.submit_operation(&no_wishes(), &[], &[], operation);
-        if submitted.is_err()
-            && let Ok(_entered) = device.enter()
-        {
-            let events = &mut self.under_way.lock().devices[device.number as usize].events;
-            events.discard(self.driver, event);
-        }
-        submitted
+        // What is refused leaves its event with the device.
+        let recorded = Recorded::new(event, &device);
+        let operation = self.operation(device.number, Work::Recorded(recorded), stream, false);
+        runtime.submit_operation(&no_wishes(), &[], &[], operation)
     }
 
     /// `norn_stream_wait`: later work on the stream waits for the token. An error leaves nothing behind that could still use

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 use cudarc::driver::sys::{CUcontext, CUdevice, CUuuid};
+use parking_lot::Mutex;
 
 use super::context::{Context, Entered};
 use super::driver::{Driver, INVALID_VALUE, Refused};
+use super::event::Event;
 use super::loss::Loss;
 use super::memory::DeviceMemory;
 use crate::abi::device_types::*;
@@ -57,6 +59,8 @@ pub(crate) struct Device {
     pub(crate) memory: DeviceMemory,
     /// Streams in its pool.
     pub(crate) streams: usize,
+    /// Events of the application's work whose operations have ended without a pass.
+    pub(super) left_events: Mutex<Vec<Event>>,
     /// What ended it: a context that has met a fault refuses everything for ever.
     loss: OnceLock<Loss>,
     /// Written by the thread that makes passes, apart from what others read.
@@ -303,6 +307,7 @@ impl Device {
             reaches_pageable,
             memory,
             streams,
+            left_events: Mutex::default(),
             loss: OnceLock::new(),
             counts: CachePadded::default(),
         })

@@ -285,7 +285,8 @@ impl Cuda {
 
     /// The event of work of the application's, if it is such, when nobody is going to ask it.
     pub(super) fn discard_recorded(&self, guard: &mut Guard<'_>, index: usize, arrived: &Arrived) {
-        if let Work::Recorded(event) = arrived.work
+        if let Work::Recorded(recorded) = &arrived.work
+            && let Some(event) = recorded.take()
             && let Ok(_entered) = guard.devices[index].device.enter()
         {
             guard.devices[index].events.discard(self.driver, event);

@@ -430,6 +430,7 @@ impl DeviceQueues {
                 }
             }
         }
+        self.events.discard_left(&self.device);
         self.events.destroy(driver);
     }
 }

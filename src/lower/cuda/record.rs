@@ -78,16 +78,22 @@ fn spill(own: &mut Batch) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use core::ffi::c_void;
+
     use super::*;
+    use crate::abi::types::norn_self;
     use crate::error::Error;
-    use crate::lower::cuda::event::Event;
     use crate::lower::cuda::operation::{Inbox, Work};
     use crate::order::operation::Operation;
     use crate::order::token::Token;
 
+    unsafe extern "C" fn body(_: *mut norn_self, _: *mut c_void, _: *mut c_void) -> i32 {
+        0
+    }
+
     fn operation() -> Arc<DeviceOperation> {
         DeviceOperation::new(Inbox::get(), 3, 5, true, |work| {
-            *work = Work::Recorded(Event(core::ptr::null_mut()));
+            *work = Work::Enqueue(body);
             Ok(())
         })
         .unwrap()
