@@ -237,12 +237,12 @@ fn an_operation_is_carried_out_while_a_body_waits_for_it_behind_norns_back() {
         let world = Arc::new(World::new(&[TWO]));
         let device = Arc::new(Device::default());
         world.runtime().add_lowering(device.clone());
-        world.submit(0, Does::Outlasts, &[], &[]);
         // SAFETY: all-zero bytes are the empty description, as the C API says.
         let how: norn_task = unsafe { core::mem::zeroed() };
         let step = Arc::new(Step(device.clone()));
         let step = world.runtime().submit_operation(&how, &[], &[], step);
         *world.step.lock() = step.unwrap();
+        world.submit(0, Does::Outlasts, &[], &[]);
         while world.runtime().live_tasks() != 0 {
             shuttle::thread::yield_now();
         }

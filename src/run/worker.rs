@@ -13,7 +13,6 @@ use crate::order::body::Begin;
 use crate::order::lane::{Lane, count};
 use crate::order::node::{flag, kind};
 use crate::order::token::Token;
-use crate::sync::mutant;
 
 /// Bodies between two looks at those who wait for a drain.
 const LOOK_EVERY: u32 = 64;
@@ -230,7 +229,7 @@ impl Runtime {
         self.sleep.end_search(|| self.queues.has_shared_work());
         drop(duty);
         // Whoever called relied on this search.
-        if self.is_called_to_duty() && !mutant!("call_unanswered") {
+        if self.is_called_to_duty() {
             self.offer_duty();
         }
         lane.takes_few.set(true);
