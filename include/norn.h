@@ -1045,8 +1045,8 @@ norn_status norn_reserve_abandon(struct norn_runtime *rt, uint64_t slot);
 // the application.
 //
 // `config`: NULL for the device that is current on this thread. Where the device is open already, its `max_bytes` and
-// `streams` stay as they were given first; others than 0 that differ are told to the log as a warning. `place` receives the device as a place, for
-// `norn_data_desc.place` and `norn_task.place`.
+// `streams` stay as they were given first; others than 0 that differ are told to the log as a warning. `place` receives
+// the device as a place, for `norn_data_desc.place` and `norn_task.place`.
 // Errors: `NORN_E_UNSUPPORTED` (no driver or no device; the text says what is missing), `NORN_E_INVALID` (no such device),
 // `NORN_E_DEVICE` (the driver's text), `NORN_E_MEMORY`. Any thread; blocks while the driver starts.
 //
@@ -1111,8 +1111,9 @@ norn_status norn_stream_record(struct norn_runtime *rt,
 // Work that the application queues later on a stream of its own waits for the token. The host waits only until the
 // token's operation has been handed to its device (for other tokens: until it is complete). `stream` as for
 // `norn_stream_record`. Returns how the token ended if it has failed by then, `NORN_E_TIMEOUT` after `timeout_ns`,
-// `NORN_E_UNSUPPORTED` where no device is open, otherwise as `norn_await`. After an error nothing is left of the call, and the stream is not used any more: it may be
-// destroyed. Any thread; blocks; not inside an enqueue body or a callback (`NORN_E_THREAD`), unless the token is complete.
+// `NORN_E_UNSUPPORTED` where no device is open, otherwise as `norn_await`. After an error nothing is left of the call, and
+// the stream is not used any more: it may be destroyed. Any thread; blocks; not inside an enqueue body or a callback
+// (`NORN_E_THREAD`), unless the token is complete.
 //
 // # Safety
 // `stream` is a stream of the device's primary context, and lives until the call returns.
@@ -1149,7 +1150,9 @@ norn_status norn_kernel_get(struct norn_runtime *rt,
 
 // Launches a kernel as an operation of the graph. Number, order and sizes of the arguments must be the kernel's: norn
 // cannot check them. `how`, `token_or_null` and threads as `norn_copy`. Errors: `NORN_E_INVALID` (the text names the
-// argument; a datum in ordinary memory of the host is one, where the device cannot reach it, and one on another device), `NORN_E_UNSUPPORTED` (no device is open), otherwise as `norn_submit`; what the driver refuses (a block that is too large, say) fails the token.
+// argument; a datum in ordinary memory of the host is one, where the device cannot reach it, and one on another device),
+// `NORN_E_UNSUPPORTED` (no device is open), otherwise as `norn_submit`; what the driver refuses (a block that is too
+// large, say) fails the token.
 //
 // # Safety
 // `launch` and what it points to are what its documentation says; the pointers in `how` too.
