@@ -276,7 +276,7 @@ typedef struct norn_self_info {
   struct norn_token token;
   // Its group.
   struct norn_group group;
-  // Its place.
+  // Its place; for an enqueue body that named none, the device that it queues its work on.
   struct norn_place place;
   // Its stream, or NULL.
   void *stream;
@@ -478,7 +478,8 @@ typedef struct norn_task {
   uint32_t arg_bytes;
   // Where the body runs.
   struct norn_place place;
-  // The application's own stream for `enqueue`, or NULL: a leased one.
+  // The application's own stream for `enqueue`, of the device that `place` names where it names one, or NULL: a leased one.
+  // Always NULL beside `run`.
   void *stream;
   // Group of the task.
   struct norn_group group;
@@ -511,7 +512,8 @@ typedef struct norn_argument {
   const void *value;
   // For a datum: the datum.
   struct norn_data data;
-  // For a datum: bytes from its start to where the pointer shall point.
+  // For a datum: bytes from its start to where the pointer shall point, which is a byte of it or its end. What lies between
+  // the rows of a piece is not of it.
   uint64_t offset;
 } norn_argument;
 
@@ -901,7 +903,8 @@ norn_status norn_self_get(struct norn_self *self_, struct norn_self_info *info);
 
 // Ends the body's access to `data` now instead of at its end: later tasks may use it. What was written is
 // committed, whatever becomes of the task. Errors: `NORN_E_INVALID` (the task has no such access), `NORN_E_STATE`
-// (released before, or a child still uses it). Only in the body, on its thread; never blocks.
+// (released before, or a child still uses it; always in an enqueue body, whose accesses end with the work that it has
+// queued). Only in the body, on its thread; never blocks.
 //
 // # Safety
 // The body no longer touches the memory.
@@ -1043,8 +1046,9 @@ norn_status norn_reserve_abandon(struct norn_runtime *rt, uint64_t slot);
 // first call of this function. norn uses the device's primary context, and so shares streams, handles and pointers with
 // the application.
 //
-// `config`: NULL for the device that is current on this thread. `place` receives the device as a place, for
-// `norn_data_desc.place` and `norn_task.place`.
+// `config`: NULL for the device that is current on this thread. Where the device is open already, its `max_bytes` and
+// `streams` stay as they were given first; others than 0 that differ are told to the log as a warning. `place` receives
+// the device as a place, for `norn_data_desc.place` and `norn_task.place`.
 // Errors: `NORN_E_UNSUPPORTED` (no driver or no device; the text says what is missing), `NORN_E_INVALID` (no such device),
 // `NORN_E_DEVICE` (the driver's text), `NORN_E_MEMORY`. Any thread; blocks while the driver starts.
 //
@@ -1055,11 +1059,14 @@ norn_status norn_device_open(struct norn_runtime *rt,
                              struct norn_place *place);
 
 // Fills `info` with what is known of an open device. Set `info->struct_size` before (`NORN_DEVICE_INFO_INIT`).
-// Errors: `NORN_E_INVALID` (no open device of this runtime), `NORN_E_UNSUPPORTED`. Any thread; never blocks.
+// Errors: `NORN_E_INVALID` (no open device of this runtime), `NORN_E_UNSUPPORTED` (none is open at all). Any thread; never
+// blocks.
 //
 // # Safety
 // `info` points to a structure of the size its first field says.
-norn_status norn_device_get(struct norn_runtime *rt, struct norn_place place, struct norn_device_info *info);
+norn_status norn_device_get(struct norn_runtime *rt,
+                            struct norn_place place,
+                            struct norn_device_info *info);
 
 // Copies elements as an operation of the graph: between any two places, in rows and planes too. Both sides hold the same
 // number of elements of the same size in the same arrangement; a side that is one run of elements is arranged as the
@@ -1093,7 +1100,8 @@ norn_status norn_fill(struct norn_runtime *rt,
 
 // A token for all work that the application has queued so far on a stream of its own. `stream`: a `CUstream` or
 // `cudaStream_t`; NULL is the legacy default stream.
-// Errors: `NORN_E_INVALID`, `NORN_E_DEVICE`, `NORN_E_CLOSED`. Any thread, inside tasks too; does not wait for the work.
+// Errors: `NORN_E_INVALID`, `NORN_E_UNSUPPORTED` (no device is open), `NORN_E_DEVICE`, `NORN_E_CLOSED`. Any thread, inside
+// tasks too; does not wait for the work.
 //
 // # Safety
 // `stream` is a stream of the device's primary context; `token` is writable.
@@ -1104,9 +1112,10 @@ norn_status norn_stream_record(struct norn_runtime *rt,
 
 // Work that the application queues later on a stream of its own waits for the token. The host waits only until the
 // token's operation has been handed to its device (for other tokens: until it is complete). `stream` as for
-// `norn_stream_record`. Returns how the token ended if it has failed by then, `NORN_E_TIMEOUT` after `timeout_ns` (then
-// the stream may wait for the token all the same), otherwise as `norn_await`. Any thread; blocks; not inside an enqueue
-// body (`NORN_E_THREAD`).
+// `norn_stream_record`. Returns how the token ended if it has failed by then, `NORN_E_TIMEOUT` after `timeout_ns`,
+// `NORN_E_UNSUPPORTED` where no device is open, otherwise as `norn_await`. After an error nothing is left of the call, and
+// the stream is not used any more: it may be destroyed. Any thread; blocks; not inside an enqueue body or a callback
+// (`NORN_E_THREAD`), unless the token is complete.
 //
 // # Safety
 // `stream` is a stream of the device's primary context, and lives until the call returns.
@@ -1118,7 +1127,8 @@ norn_status norn_stream_wait(struct norn_runtime *rt,
 
 // Loads kernels for one device: PTX, a cubin, a fatbin, or CUDA C++ source, which NVRTC compiles (`libnvrtc.so`, found at
 // run time). `options`: for source, options of NVRTC's with spaces between; NULL for none.
-// Errors: `NORN_E_DEVICE` (the text holds the compiler's log), `NORN_E_UNSUPPORTED` (no NVRTC), `NORN_E_INVALID`.
+// Errors: `NORN_E_DEVICE` (the text holds the compiler's log), `NORN_E_UNSUPPORTED` (no NVRTC; no device is open),
+// `NORN_E_INVALID`.
 // Any thread; blocks while it compiles. The image is copied; the module lives until the runtime closes.
 //
 // # Safety
@@ -1131,7 +1141,7 @@ norn_status norn_module_load(struct norn_runtime *rt,
                              struct norn_module *module);
 
 // A kernel of a module by the name that it has there (`extern "C"`, or the mangled one).
-// Errors: `NORN_E_INVALID` (no such module or kernel). Any thread; never blocks.
+// Errors: `NORN_E_INVALID` (no such module or kernel), `NORN_E_UNSUPPORTED` (no device is open). Any thread; never blocks.
 //
 // # Safety
 // `name` is zero-terminated, `kernel` is writable.
@@ -1142,7 +1152,9 @@ norn_status norn_kernel_get(struct norn_runtime *rt,
 
 // Launches a kernel as an operation of the graph. Number, order and sizes of the arguments must be the kernel's: norn
 // cannot check them. `how`, `token_or_null` and threads as `norn_copy`. Errors: `NORN_E_INVALID` (the text names the
-// argument; a datum in ordinary memory of the host is one, where the device cannot reach it), otherwise as `norn_submit`; what the driver refuses (a block that is too large, say) fails the token.
+// argument; a datum in ordinary memory of the host is one, where the device cannot reach it, and one on another device),
+// `NORN_E_UNSUPPORTED` (no device is open), otherwise as `norn_submit`; what the driver refuses (a block that is too
+// large, say) fails the token.
 //
 // # Safety
 // `launch` and what it points to are what its documentation says; the pointers in `how` too.

@@ -26,7 +26,8 @@ pub unsafe extern "C" fn norn_self_get(
 
 /// Ends the body's access to `data` now instead of at its end: later tasks may use it. What was written is
 /// committed, whatever becomes of the task. Errors: `NORN_E_INVALID` (the task has no such access), `NORN_E_STATE`
-/// (released before, or a child still uses it). Only in the body, on its thread; never blocks.
+/// (released before, or a child still uses it; always in an enqueue body, whose accesses end with the work that it has
+/// queued). Only in the body, on its thread; never blocks.
 ///
 /// # Safety
 /// The body no longer touches the memory.

@@ -100,7 +100,8 @@ pub struct norn_argument {
     pub value: *const c_void,
     /// For a datum: the datum.
     pub data: norn_data,
-    /// For a datum: bytes from its start to where the pointer shall point.
+    /// For a datum: bytes from its start to where the pointer shall point, which is a byte of it or its end. What lies between
+    /// the rows of a piece is not of it.
     pub offset: u64,
 }
 

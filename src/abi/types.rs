@@ -234,7 +234,8 @@ pub struct norn_task {
     pub arg_bytes: u32,
     /// Where the body runs.
     pub place: norn_place,
-    /// The application's own stream for `enqueue`, or NULL: a leased one.
+    /// The application's own stream for `enqueue`, of the device that `place` names where it names one, or NULL: a leased one.
+    /// Always NULL beside `run`.
     pub stream: *mut c_void,
     /// Group of the task.
     pub group: norn_group,
@@ -463,7 +464,7 @@ pub struct norn_self_info {
     pub token: norn_token,
     /// Its group.
     pub group: norn_group,
-    /// Its place.
+    /// Its place; for an enqueue body that named none, the device that it queues its work on.
     pub place: norn_place,
     /// Its stream, or NULL.
     pub stream: *mut c_void,

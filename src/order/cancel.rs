@@ -143,6 +143,28 @@ impl Graph {
         }
     }
 
+    /// Takes back a task that its submitter alone knows of and that nothing follows, before it has started: it ends without a
+    /// failure. False: it has started, or was cancelled; then it ends by itself, or has.
+    pub(crate) fn withdraw(&self, lane: &mut Lane, token: Token) -> bool {
+        let Ok(Some((index, node))) = self.live_node(token) else {
+            return false;
+        };
+        let Some(pin) = self.observers.pin(token, node) else {
+            return false;
+        };
+        if let Some(operation) = self.operation_of(node) {
+            // Nothing follows it, so it need not wait for what it has noted.
+            operation.close_notes(&|_| true);
+        }
+        let before = node.set(flag::CANCELLED);
+        drop(pin);
+        let is_ours = before & (flag::STARTED | flag::CANCELLED) == 0;
+        if is_ours {
+            self.end_unstarted(lane, index, Ending::Success);
+        }
+        is_ours
+    }
+
     fn end_unstarted(&self, lane: &mut Lane, index: u32, ending: Ending) {
         let node = self.nodes.get(index);
         let state = node.load_state();

@@ -74,6 +74,20 @@ impl Extent {
         })
     }
 
+    /// Whether the byte at an offset is one of its own, or the offset is that of its end.
+    pub(crate) fn has_or_ends_at(&self, offset: u64) -> bool {
+        let byte = Blocks {
+            offset,
+            bytes: 1,
+            blocks: 1,
+            stride: 0,
+            planes: 1,
+            plane_stride: 0,
+        };
+        let span = self.span().unwrap_or(0);
+        offset == span || (offset < span && self.has_in_rows(&byte))
+    }
+
     /// How its rows are told to whoever has left them.
     pub(crate) fn describe_rows(&self) -> String {
         format!(

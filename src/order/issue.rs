@@ -71,6 +71,12 @@ impl Graph {
         }
     }
 
+    /// Whether the operation of a token is issued, and has not ended.
+    pub(crate) fn is_issued(&self, token: Token) -> bool {
+        let word = self.nodes.get(token.index()).load_successors();
+        word.is_issued() && word.generation() == token.generation()
+    }
+
     /// Somebody waits for the end of a node's operation from now on. The other side of the look in `issue`: that has seen the
     /// wait in the successor word, or is seen there.
     pub(crate) fn note_wait(&self, node: &Node) {

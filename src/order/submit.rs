@@ -36,6 +36,11 @@ impl Graph {
         if task.run.is_some() == task.enqueue.is_some() {
             return Err(wrong_body(task));
         }
+        if task.run.is_some() && !task.stream.is_null() {
+            return Err(invalid(
+                "task.stream is for enqueue bodies; a host body has none",
+            ));
+        }
         self.check_description(body, task, after)
     }
 
@@ -463,7 +468,7 @@ fn wrong_body(task: &norn_task) -> Error {
     if task.run.is_some() {
         invalid("task.run and task.enqueue are both set")
     } else {
-        invalid("task.run is NULL")
+        invalid("task.run and task.enqueue are both NULL")
     }
 }
 

@@ -4,10 +4,27 @@ use std::sync::atomic::Ordering;
 
 use super::runtime::Runtime;
 use super::seat;
-use crate::abi::types::{norn_group, norn_self_info};
+use crate::abi::types::*;
 use crate::order::node::flag;
 
 impl Runtime {
+    /// Where a body runs: the place that its task names, else the device that it queues its work on, if it does.
+    fn place_of_body(&self, index: u32) -> norn_place {
+        let named = self.place_of(index);
+        if named.kind != NORN_PLACE_ANY {
+            return named;
+        }
+        let graph = self.graph();
+        let operation = graph.operation_of(graph.nodes.get(index));
+        match operation.map_or(-1, |operation| operation.device()) {
+            -1 => named,
+            device => norn_place {
+                kind: NORN_PLACE_DEVICE,
+                index: device,
+            },
+        }
+    }
+
     /// `norn_self_get`.
     pub(crate) fn self_info(&self, index: u32) -> norn_self_info {
         let graph = self.graph();
@@ -26,7 +43,7 @@ impl Runtime {
                     graph.groups.lock().handle(graph.id, group)
                 },
             },
-            place: self.place_of(index),
+            place: self.place_of_body(index),
             stream: seat::stream_in(self),
             worker: seat::slot_in(self).map_or(-1, |slot| slot as i32),
             cancelled: i32::from(node.has(flag::CANCELLED)),

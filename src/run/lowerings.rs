@@ -187,8 +187,20 @@ impl Runtime {
             self.lowerings.note_list(&[]);
             list
         };
+        self.let_pass_end();
         for lowering in list.iter() {
             lowering.close();
+        }
+    }
+
+    /// Waits for the last pass, once nobody takes the duty any more: a thread whose wait the close has ended may be in one.
+    fn let_pass_end(&self) {
+        let lowerings = &self.lowerings;
+        while lowerings.duty.load(Ordering::SeqCst) {
+            if let Some(resting) = &*lowerings.resting.1.lock() {
+                resting.unpark();
+            }
+            crate::sync::thread::yield_now();
         }
     }
 

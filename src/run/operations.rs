@@ -11,6 +11,7 @@ use crate::order::graph::Graph;
 use crate::order::lane::count;
 use crate::order::operation::{Operation, Outcome};
 use crate::order::plain_operation::is_plain_operation;
+use crate::order::token::Token;
 use crate::sync::atomic::Ordering;
 
 /// Work goes on outside of the graph while this lives, so that nobody takes the runtime for stuck.
@@ -109,6 +110,28 @@ impl Runtime {
             self.wake_watchers_of_change();
         }
         submitted.map(|new| new.token.into())
+    }
+
+    /// Takes back an operation that the calling thread has submitted and nobody else knows of: it will not be begun, and
+    /// leaves no failure. False: it was begun before, and has ended now.
+    pub(crate) fn take_back(&self, token: norn_token) -> bool {
+        let token = Token::from(token);
+        if self.act(|graph, lane| graph.withdraw(lane, token)) {
+            // Its lowering may still hold what is left of it.
+            self.offer_duty();
+            return true;
+        }
+        // Whoever has begun it, or cancelled it, is about to end it.
+        while !self.graph().is_complete(token) {
+            crate::sync::thread::yield_now();
+        }
+        false
+    }
+
+    /// Whether the operation of a token is issued or has ended.
+    pub(crate) fn is_issued_or_complete(&self, token: norn_token) -> bool {
+        let token = Token::from(token);
+        self.graph().is_issued(token) || self.graph().is_complete(token)
     }
 
     /// Gives an operation that has arrived to its lowering.

@@ -209,8 +209,10 @@ impl Runtime {
         element: Element,
     ) -> Result<Slice> {
         let refuse = |text: String| Err(Error::new(NORN_E_INVALID, format!("{name}.{text}")));
-        if slice.flags != 0 || slice.reserved != 0 {
-            return refuse("flags is reserved and must be 0".into());
+        for (reserved, field) in [(slice.flags, "flags"), (slice.reserved, "reserved")] {
+            if reserved != 0 {
+                return refuse(format!("{field} is reserved and must be 0"));
+            }
         }
         let laid_out = lay_out(slice, element);
         let Some((offset, mut resolved)) = laid_out else {

@@ -223,15 +223,9 @@ impl Runtime {
                 "the task awaits its own token",
             ));
         }
-        let in_callback = seat::in_callback()
-            || (body != 0 && self.graph().nodes.get(body).kind() == kind::CALLBACK);
-        if in_callback && timeout_ns != 0 {
-            return Err(Error::new(
-                NORN_E_THREAD,
-                "a function given to norn_on_complete or norn_config.failure, and an enqueue body, must not wait",
-            ));
-        }
-        if timeout_ns == 0 {
+        if timeout_ns != 0 {
+            self.refuse_in_callback()?;
+        } else {
             // Never waits, but lets what is pending here be seen.
             self.progress_once();
             return if done() { Ok(()) } else { Err(timed_out()) };
@@ -261,6 +255,20 @@ impl Runtime {
             self.graph().observers.leave(*token, &waker);
         }
         waited
+    }
+
+    /// Refuses to wait where nothing may.
+    pub(crate) fn refuse_in_callback(&self) -> Result<()> {
+        let body = seat::body_in(self);
+        let in_callback = seat::in_callback()
+            || (body != 0 && self.graph().nodes.get(body).kind() == kind::CALLBACK);
+        match in_callback {
+            false => Ok(()),
+            true => Err(Error::new(
+                NORN_E_THREAD,
+                "a function given to norn_on_complete or norn_config.failure, and an enqueue body, must not wait",
+            )),
+        }
     }
 
     /// Enters an observer for each token that has not completed.

@@ -10,7 +10,7 @@ use super::kernel::{Accesses, Module};
 use super::operation::Work;
 use crate::abi::device_types::*;
 use crate::abi::slice::norn_slice;
-use crate::abi::status::NORN_E_INVALID;
+use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::run::runtime::Runtime;
@@ -93,10 +93,9 @@ impl Cuda {
         let device = self.device(device, "device")?;
         let module = Module::load(&device, image, options)?;
         let mut modules = self.modules.write();
+        let id = self.next_handle(modules.len())?;
         modules.push(module);
-        Ok(norn_module {
-            id: self.handle_of(modules.len()),
-        })
+        Ok(norn_module { id })
     }
 
     /// `norn_kernel_get`.
@@ -115,19 +114,26 @@ impl Cuda {
             module.kernel(name)?
         };
         let mut kernels = self.kernels.write();
+        let id = self.next_handle(kernels.len())?;
         kernels.push(kernel);
-        Ok(norn_kernel {
-            id: self.handle_of(kernels.len()),
-        })
+        Ok(norn_kernel { id })
     }
 
-    /// The runtime in the upper half, so that another one's handle is not taken for one of this.
-    fn handle_of(&self, number: usize) -> u64 {
-        (u64::from(self.runtime.graph().id) << 32) | number as u64
+    /// The handle of the module or kernel that comes behind `before` others. The lowering is in the upper half, so that a
+    /// handle of another runtime, or of one that has closed, is not taken for one of this. Position 0 is number 1: no
+    /// handle is 0.
+    fn next_handle(&self, before: usize) -> Result<u64> {
+        match u32::try_from(before + 1) {
+            Ok(number) => Ok((u64::from(self.generation) << 32) | u64::from(number)),
+            Err(_) => Err(Error::new(
+                NORN_E_RESOURCE,
+                "the runtime has 2^32 modules or kernels: norn_kernel_get gives a new handle for each call",
+            )),
+        }
     }
 
     fn position_of(&self, handle: u64) -> Option<usize> {
-        let own = handle >> 32 == u64::from(self.runtime.graph().id);
+        let own = handle >> 32 == u64::from(self.generation);
         (own && handle as u32 != 0).then(|| handle as u32 as usize - 1)
     }
 

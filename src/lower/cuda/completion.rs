@@ -384,13 +384,7 @@ fn ending<'a>(graph: &Graph, done: &'a InFlight) -> Option<(u32, Outcome<'a>)> {
         return None;
     }
     if let Some(failed) = &done.failed {
-        let outcome = Outcome::Failed {
-            status: failed.status,
-            code: failed.code,
-            operation: failed.call,
-            text: &failed.text,
-        };
-        return Some((node, outcome));
+        return Some((node, failed.outcome()));
     }
     let outcome = match cause_in(done.arrived.notes(), graph) {
         0 => Outcome::Success,

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 use cudarc::driver::sys::{CUcontext, CUdevice, CUuuid};
+use parking_lot::Mutex;
 
 use super::context::{Context, Entered};
 use super::driver::{Driver, INVALID_VALUE, Refused};
+use super::event::Event;
 use super::loss::Loss;
 use super::memory::DeviceMemory;
 use crate::abi::device_types::*;
@@ -58,6 +60,8 @@ pub(crate) struct Device {
     pub(crate) memory: DeviceMemory,
     /// Streams in its pool.
     pub(crate) streams: usize,
+    /// Events of the application's work whose operations have ended without a pass.
+    pub(super) left_events: Mutex<Vec<Event>>,
     /// What ended it: a context that has met a fault refuses everything for ever.
     loss: OnceLock<Loss>,
     /// Written by the thread that makes passes, apart from what others read.
@@ -115,6 +119,26 @@ pub(crate) unsafe fn select(driver: &Driver, config: &norn_device_config) -> Res
             format!("config.select {other} is none"),
         )),
     }
+}
+
+/// Checks what a configuration says of the device, whichever it is. `select` has checked the rest.
+pub(crate) fn check(config: &norn_device_config) -> Result<()> {
+    if !(0..=MOST_STREAMS).contains(&config.streams) {
+        return Err(Error::new(
+            NORN_E_INVALID,
+            format!(
+                "config.streams is {}: 1 to {MOST_STREAMS}, or 0 for {DEFAULT_STREAMS}",
+                config.streams
+            ),
+        ));
+    }
+    if config.flags != 0 {
+        return Err(Error::new(
+            NORN_E_INVALID,
+            "config.flags is reserved and must be 0",
+        ));
+    }
+    Ok(())
 }
 
 fn current(driver: &Driver) -> Result<i32> {
@@ -197,28 +221,28 @@ fn uuid_of(driver: &Driver, ordinal: i32) -> core::result::Result<String, Refuse
 }
 
 impl Device {
-    /// Opens visible device `ordinal` as place `number`.
+    /// What a later configuration asks for and does not get, in words; 0 asks for nothing.
+    pub(crate) fn differs_from(&self, config: &norn_device_config) -> Option<String> {
+        let limit = self.memory.ceiling.limit();
+        let numbers = [
+            ("max_bytes", config.max_bytes, limit),
+            ("streams", config.streams as u64, self.streams as u64),
+        ];
+        let differing = numbers
+            .iter()
+            .filter(|(_, wanted, has)| *wanted != 0 && wanted != has)
+            .map(|(field, wanted, has)| format!("{field} stays {has}, not {wanted}"))
+            .collect::<Vec<_>>();
+        (!differing.is_empty()).then(|| differing.join(", "))
+    }
+
+    /// Opens visible device `ordinal` as place `number`, with a configuration that was checked.
     pub(crate) fn open(
         driver: &'static Driver,
         number: i32,
         ordinal: i32,
         config: &norn_device_config,
     ) -> Result<Self> {
-        if !(0..=MOST_STREAMS).contains(&config.streams) {
-            return Err(Error::new(
-                NORN_E_INVALID,
-                format!(
-                    "config.streams is {}: 1 to {MOST_STREAMS}, or 0 for {DEFAULT_STREAMS}",
-                    config.streams
-                ),
-            ));
-        }
-        if config.flags != 0 {
-            return Err(Error::new(
-                NORN_E_INVALID,
-                "config.flags is reserved and must be 0",
-            ));
-        }
         let streams = match config.streams {
             0 => DEFAULT_STREAMS,
             streams => streams,
@@ -284,6 +308,7 @@ impl Device {
             reaches_pageable,
             memory,
             streams,
+            left_events: Mutex::default(),
             loss: OnceLock::new(),
             counts: CachePadded::default(),
         })

@@ -13,6 +13,8 @@ use cudarc::driver::sys::{
     CUmemoryPool, CUmodule, CUstream, CUuuid, culib, is_culib_present,
 };
 
+use libloading::Library;
+
 use crate::abi::status::{NORN_E_DEVICE, NORN_E_MEMORY, NORN_E_UNSUPPORTED};
 use crate::error::{Error, Result};
 
@@ -60,6 +62,34 @@ impl Refused {
     }
 }
 
+/// What the loader says, with its reason.
+pub(super) fn reason(error: &dyn core::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// That a library lacks a function.
+pub(super) fn unresolved(symbol: &str, error: &dyn core::error::Error) -> String {
+    format!("there is no {symbol} ({})", reason(error))
+}
+
+/// The first of these libraries that the loader finds, for the life of the process, with its name; else why it takes none.
+pub(super) fn load_first(
+    names: &[&'static str],
+) -> core::result::Result<(&'static Library, &'static str), String> {
+    let mut refusals = Vec::new();
+    for name in names {
+        // SAFETY: loads the library through the ordinary loader, which runs its initialisers.
+        match unsafe { Library::new(*name) } {
+            Ok(library) => return Ok((Box::leak(Box::new(library)), name)),
+            Err(error) => refusals.push(reason(&error)),
+        }
+    }
+    Err(refusals.join("; "))
+}
+
 /// # Safety
 /// `text` is NULL or zero-terminated.
 unsafe fn text_of(text: *const c_char) -> String {
@@ -99,7 +129,7 @@ macro_rules! driver {
                         let name = concat!(stringify!($symbol), "\0");
                         // SAFETY: the driver's function of this name has this type.
                         let found = unsafe { library.get(name.as_bytes()) };
-                        *found.map_err(|error| error.to_string())?
+                        *found.map_err(|error| unresolved(stringify!($symbol), &error))?
                     },)+
                 })
             }
@@ -240,5 +270,32 @@ impl Driver {
     /// Version of CUDA that the driver speaks, such as 12040.
     pub(crate) fn version(&self) -> i32 {
         self.version
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle, miri))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_that_is_missing_is_named_with_the_loaders_reason() {
+        let why = load_first(&["libnorn_none.so.1", "libnorn_none.so.2"]).map(|_| ());
+        let why = why.unwrap_err();
+        for name in ["libnorn_none.so.1: ", "libnorn_none.so.2: "] {
+            assert!(why.contains(name), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_function_that_is_missing_is_named() {
+        let (library, _) = load_first(&["libc.so.6"]).unwrap();
+        // SAFETY: never called, for there is none.
+        let error = unsafe { library.get::<unsafe extern "C" fn()>(b"norn_none") }.map(|_| ());
+        let text = unresolved("norn_none", &error.unwrap_err());
+        assert!(text.starts_with("there is no norn_none ("), "{text}");
+        assert!(
+            text.len() > "there is no norn_none (dlsym failed)".len(),
+            "{text}"
+        );
     }
 }

@@ -3,8 +3,12 @@
 //! An event goes back to the pool only when the recording it was taken for has been seen complete, so that a later
 //! recording never moves what somebody still waits for.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use cudarc::driver::sys::CUevent;
 
+use super::device::Device;
 use super::driver::{Driver, Refused};
 
 /// Without times, which would make recording dearer.
@@ -18,6 +22,37 @@ pub(crate) struct Event(pub(crate) CUevent);
 unsafe impl Send for Event {}
 // SAFETY: as above.
 unsafe impl Sync for Event {}
+
+/// An event that was recorded on a stream of the application's. Until a pass takes it over it is the operation's, which may
+/// end without having met one: it was cancelled, say. Then it is left with the device, for whoever has its context.
+pub(crate) struct Recorded {
+    pub(crate) event: Event,
+    device: Arc<Device>,
+    taken: AtomicBool,
+}
+
+impl Recorded {
+    pub(crate) fn new(event: Event, device: &Arc<Device>) -> Self {
+        Self {
+            event,
+            device: device.clone(),
+            taken: AtomicBool::new(false),
+        }
+    }
+
+    /// The event, which is the caller's from now on; None: it was taken before.
+    pub(crate) fn take(&self) -> Option<Event> {
+        (!self.taken.swap(true, Ordering::AcqRel)).then_some(self.event)
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        if let Some(event) = self.take() {
+            self.device.left_events.lock().push(event);
+        }
+    }
+}
 
 /// Events of one device that nobody uses. Its context is current where its methods are called.
 #[derive(Default)]
@@ -50,6 +85,14 @@ impl EventPool {
         // SAFETY: made by `take`, in nobody's use any more, destroyed once.
         let _ = unsafe { driver.event_destroy(event.0) };
         self.made -= 1;
+    }
+
+    /// Destroys the events that operations have left with their device.
+    pub(crate) fn discard_left(&mut self, device: &Device) {
+        let left = core::mem::take(&mut *device.left_events.lock());
+        for event in left {
+            self.discard(device.driver, event);
+        }
     }
 
     /// Destroys all events, when the device closes.

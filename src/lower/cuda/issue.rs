@@ -246,6 +246,15 @@ impl Cuda {
             Put::Given(job) => in_flight.job = Some(job),
             Put::Nothing { failed } => {
                 guard.devices[index].give_back_if_empty(stream);
+                if matches!(in_flight.arrived.work, Work::Wait)
+                    && let Some(failed) = &failed
+                {
+                    // Nothing follows it, and who waits for it must not wait for what it has noted.
+                    self.count.fetch_sub(1, Ordering::SeqCst);
+                    let outcome = failed.outcome();
+                    MutexGuard::unlocked(guard, || runtime.finish_operation(node, &outcome));
+                    return;
+                }
                 in_flight.failed = failed.map(Box::new);
                 // Ends as soon as all it has noted has ended.
                 guard.early.push(in_flight);
@@ -276,7 +285,8 @@ impl Cuda {
 
     /// The event of work of the application's, if it is such, when nobody is going to ask it.
     pub(super) fn discard_recorded(&self, guard: &mut Guard<'_>, index: usize, arrived: &Arrived) {
-        if let Work::Recorded(event) = arrived.work
+        if let Work::Recorded(recorded) = &arrived.work
+            && let Some(event) = recorded.take()
             && let Ok(_entered) = guard.devices[index].device.enter()
         {
             guard.devices[index].events.discard(self.driver, event);

@@ -261,8 +261,11 @@ impl Launch {
             self.starts.push(self.values.len() as u32);
             match argument.kind {
                 NORN_ARGUMENT_VALUE => {
-                    if argument.value.is_null() || argument.bytes == 0 {
-                        return Err(at("value: nothing is given".into()));
+                    if argument.value.is_null() {
+                        return Err(at("value is NULL".into()));
+                    }
+                    if argument.bytes == 0 {
+                        return Err(at("bytes is 0".into()));
                     }
                     if argument.bytes > MOST_ARGUMENT_BYTES {
                         return Err(at(format!(
@@ -289,6 +292,9 @@ impl Launch {
                     };
                     let (memory, place, memory_kind) =
                         memory.map_err(|error| at(format!("data: {}", error.text())))?;
+                    if !(0..=NORN_COMMUTE).contains(&argument.mode) {
+                        return Err(at(format!("mode {} is none of a kernel's", argument.mode)));
+                    }
                     let span = memory.span().unwrap_or(0);
                     if argument.offset > span {
                         return Err(at(format!(
@@ -296,7 +302,20 @@ impl Launch {
                             argument.offset
                         )));
                     }
+                    if !memory.has_or_ends_at(argument.offset) {
+                        return Err(at(format!(
+                            "offset {} leaves the rows of {}",
+                            argument.offset,
+                            memory.describe_rows()
+                        )));
+                    }
                     let address = memory.start as u64 + argument.offset;
+                    if place.kind == NORN_PLACE_DEVICE && place.index != kernel.number {
+                        return Err(at(format!(
+                            "data: the datum is on device {}, the kernel on device {}, which does not reach it; copy it there (norn_copy)",
+                            place.index, kernel.number
+                        )));
+                    }
                     let of_host = place.kind != NORN_PLACE_DEVICE
                         && memory_kind != NORN_MEMORY_PINNED
                         && span != 0;

@@ -57,6 +57,11 @@ impl Ceiling {
         self.keeps.load(Ordering::SeqCst)
     }
 
+    /// The most that may be in use; 0: there is no ceiling.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
@@ -71,6 +76,10 @@ impl Ceiling {
             });
         match taken {
             Ok(_) => Ok(()),
+            Err(used) if used.checked_add(bytes).is_none() => Err(Error::new(
+                NORN_E_MEMORY,
+                format!("{bytes} bytes of {what}: more than can be addressed, with {used} in use"),
+            )),
             Err(used) => Err(Error::new(
                 NORN_E_RESOURCE,
                 format!(

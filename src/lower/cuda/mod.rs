@@ -29,6 +29,7 @@
 //! |---|---|
 //! | `driver`, `nvrtc` | the libraries, found at run time |
 //! | `device`, `context` | an open device; its context on the calling thread |
+//! | `which_device` | the device that a place, a stream or a description names |
 //! | `memory`, `described`, `staging` | device and pinned memory, and the ceilings on them; what descriptions ask for; pinned memory on the way to others |
 //! | `operation`, `record` | operations, and the memory of those that have ended, for later ones |
 //! | `queues`, `event` | the streams they are put on, the events behind them |
@@ -60,10 +61,11 @@ mod put;
 mod queues;
 mod record;
 mod staging;
+mod which_device;
 
 use core::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
@@ -72,18 +74,20 @@ use parking_lot::{Mutex, RwLock};
 use self::bell::Bell;
 use self::described::is_for_devices;
 use self::device::Device;
-use self::driver::{Driver, PER_THREAD_STREAM};
+use self::driver::Driver;
 use self::kernel::{Kernel, Module};
 use self::memory::Ceiling;
 use self::operation::{Arrived, DeviceOperation, Inbox, Work};
 use self::provider::{Handles, Lease};
 use self::queues::{DeviceQueues, Discipline, Flight, InFlight};
 use self::staging::StagingPool;
+use self::which_device::check_stream;
 use crate::abi::device_types::norn_device_config;
 use crate::abi::slice::norn_slice;
-use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
+use crate::abi::status::{NORN_E_RESOURCE, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
+use crate::order::body::Begin;
 use crate::order::failure::SpreadMap;
 use crate::order::memory::Memory;
 use crate::order::operation::Operation;
@@ -106,6 +110,8 @@ pub(crate) struct Cuda {
     runtime: &'static Runtime,
     driver: &'static Driver,
     discipline: Discipline,
+    /// Another one for every lowering of the process.
+    generation: u32,
     /// How long it looks for completions without a pause.
     patience: Duration,
     devices: RwLock<Vec<Arc<Device>>>,
@@ -171,6 +177,7 @@ impl Cuda {
             runtime,
             driver: Driver::get()?,
             discipline,
+            generation: next_generation()?,
             patience: if settings.spin.is_zero() {
                 Duration::ZERO
             } else {
@@ -223,13 +230,21 @@ impl Cuda {
     ) -> Result<norn_place> {
         // SAFETY: passed on from the caller.
         let ordinal = unsafe { device::select(self.driver, config) }?;
+        device::check(config)?;
         let mut devices = self.devices.write();
         let place = |index: i32| norn_place {
             kind: NORN_PLACE_DEVICE,
             index,
         };
         if let Some(open) = devices.iter().find(|device| device.ordinal == ordinal) {
-            return Ok(place(open.number));
+            let (number, differing) = (open.number, open.differs_from(config));
+            // The sink of the log is the application's, and may come back here.
+            drop(devices);
+            if let Some(what) = differing {
+                let log = &runtime.settings.hooks.log;
+                log.warn(format_args!("device {number} is open already: {what}"));
+            }
+            return Ok(place(number));
         }
         let number = devices.len() as i32;
         let device = Arc::new(Device::open(self.driver, number, ordinal, config)?);
@@ -243,99 +258,15 @@ impl Cuda {
                 return Err(Error::from(refused));
             }
         }
+        devices.push(device.clone());
+        drop(devices);
         runtime.settings.hooks.log.info(format_args!(
             "opened device {number}: {}; the driver speaks CUDA {}.{}",
             device.describe(),
             self.driver.version() / 1000,
             self.driver.version() % 1000 / 10
         ));
-        devices.push(device);
         Ok(place(number))
-    }
-
-    /// The open device of a place.
-    pub(crate) fn device(&self, place: norn_place, name: &str) -> Result<Arc<Device>> {
-        let devices = self.devices.read();
-        let wanted = usize::try_from(place.index).ok();
-        match wanted.and_then(|index| devices.get(index)) {
-            Some(device) if place.kind == NORN_PLACE_DEVICE => Ok(device.clone()),
-            _ => Err(Error::new(
-                NORN_E_INVALID,
-                format!(
-                    "{name} {{{}, {}}} is no open device",
-                    place.kind, place.index
-                ),
-            )),
-        }
-    }
-
-    /// The only open device.
-    fn only_device(&self, name: &str) -> Result<Arc<Device>> {
-        match &self.devices.read()[..] {
-            [device] => Ok(device.clone()),
-            [] => Err(Error::new(NORN_E_UNSUPPORTED, "no device is open")),
-            several => Err(Error::new(
-                NORN_E_INVALID,
-                format!(
-                    "{name}: {} devices are open, and none is named",
-                    several.len()
-                ),
-            )),
-        }
-    }
-
-    /// The device that an operation is for which is described by `how`: the one of its place, else that of its stream, else
-    /// the one that `otherwise` gives.
-    fn device_for(
-        &self,
-        how: &norn_task,
-        otherwise: impl FnOnce() -> Result<Arc<Device>>,
-    ) -> Result<Arc<Device>> {
-        match how.place.kind {
-            NORN_PLACE_DEVICE => self.device(how.place, "place"),
-            NORN_PLACE_ANY if !how.stream.is_null() => {
-                self.device_of_stream(how.stream as usize, otherwise)
-            }
-            NORN_PLACE_ANY => otherwise(),
-            kind => Err(Error::new(
-                NORN_E_INVALID,
-                format!("place.kind {kind} is no device"),
-            )),
-        }
-    }
-
-    fn device_of_stream(
-        &self,
-        stream: usize,
-        otherwise: impl FnOnce() -> Result<Arc<Device>>,
-    ) -> Result<Arc<Device>> {
-        check_stream(stream)?;
-        if stream <= PER_THREAD_STREAM {
-            return otherwise();
-        }
-        let devices = self.devices.read();
-        let mut context = core::ptr::null_mut();
-        // The driver answers where some context is current, and the caller's thread need not have one. One that has
-        // failed answers nothing.
-        let alive = devices.iter().find(|device| device.check_alive().is_ok());
-        if let Some(any) = alive.or(devices.first()) {
-            any.enter()
-                .and_then(|_entered| {
-                    // SAFETY: the application promises that its stream is one; writes the stream's context.
-                    unsafe {
-                        self.driver
-                            .stream_get_context(stream as *mut _, &mut context)
-                    }
-                })
-                .map_err(Error::from)?;
-        }
-        let found = devices.iter().find(|device| device.context.0 == context);
-        found.cloned().ok_or_else(|| {
-            Error::new(
-                NORN_E_INVALID,
-                format!("stream {stream:#x} belongs to no open device's primary context"),
-            )
-        })
     }
 
     /// An operation of a device. `joins`: producers that are issued are enough for it, where the mode has streams to wait.
@@ -368,9 +299,42 @@ impl Cuda {
         DeviceOperation::new(self.inbox, device as usize, stream, joins, put)
     }
 
+    /// Buries the operations that were cancelled when they had arrived and that no pass has met since, for which a close does
+    /// not wait. Their records and nodes are needed again, and the events of the application's work would be lost.
+    fn bury_cancelled(&self) {
+        let mut left = Vec::new();
+        self.inbox.take(true, &mut left);
+        let mut guard = self.under_way.lock();
+        left.append(&mut guard.doomed);
+        for queues in &mut guard.devices {
+            left.append(&mut queues.take_waiting());
+        }
+        for arrived in &left {
+            self.discard_recorded(&mut guard, arrived.device, arrived);
+        }
+        drop(guard);
+        for arrived in left {
+            let begun = self.runtime.begin_operation(arrived.node);
+            debug_assert_eq!(begun, Begin::Skip, "an operation was left behind");
+            arrived.end();
+        }
+    }
+
     /// Operations that are on devices or wait for a stream.
     fn has_any_under_way(&self) -> bool {
         self.count.load(Ordering::SeqCst) != 0
+    }
+}
+
+fn next_generation() -> Result<u32> {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let next = |last: u32| last.checked_add(1);
+    match LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+        Ok(last) => Ok(last + 1),
+        Err(_) => Err(Error::new(
+            NORN_E_RESOURCE,
+            "the process has opened devices in 2^32 runtimes",
+        )),
     }
 }
 
@@ -380,17 +344,6 @@ fn none_is_open() -> Error {
         NORN_E_UNSUPPORTED,
         "no device is open in this runtime (norn_device_open)",
     )
-}
-
-/// Refuses streams that mean another one on every thread.
-fn check_stream(stream: usize) -> Result<()> {
-    if stream == PER_THREAD_STREAM {
-        return Err(Error::new(
-            NORN_E_INVALID,
-            "stream: the per-thread default stream is another one on each thread; name a stream, or the legacy default stream",
-        ));
-    }
-    Ok(())
 }
 
 impl Lowering for Cuda {
@@ -502,6 +455,7 @@ impl Lowering for Cuda {
 
     fn close(&self) {
         self.bell.unhang();
+        self.bury_cancelled();
         for module in self.modules.write().drain(..) {
             module.unload();
         }

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 
+use super::driver::{load_first, unresolved};
 use crate::abi::status::{NORN_E_DEVICE, NORN_E_INVALID, NORN_E_UNSUPPORTED};
 use crate::error::{Error, Result};
 
@@ -49,19 +50,10 @@ impl Compiler {
     }
 
     fn find() -> core::result::Result<Self, String> {
-        let mut last = String::new();
-        for name in NAMES {
-            // SAFETY: loads the library through the ordinary loader, which runs its initialisers.
-            match unsafe { Library::new(name) } {
-                // Kept for the life of the process, as its functions are.
-                Ok(library) => return Self::resolve(Box::leak(Box::new(library)), name),
-                Err(error) => last = error.to_string(),
-            }
-        }
-        Err(format!(
-            "kernels from source need NVRTC ({}), which is not on the loader's path: {last}",
-            NAMES.join(", ")
-        ))
+        let (library, name) = load_first(&NAMES)
+            .map_err(|why| format!("kernels from source need NVRTC, which is not found: {why}"))?;
+        Self::resolve(library, name)
+            .map_err(|text| format!("kernels from source need another NVRTC than {name}: {text}"))
     }
 
     fn resolve(library: &Library, name: &'static str) -> core::result::Result<Self, String> {
@@ -70,7 +62,7 @@ impl Compiler {
             // SAFETY: passed on from the caller.
             unsafe { library.get::<F>(name.as_bytes()) }
                 .map(|found| *found)
-                .map_err(|error| error.to_string())
+                .map_err(|error| unresolved(name, &error))
         }
         // SAFETY: as NVRTC's header declares them.
         unsafe {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use super::copy::{CopyPlan, FillPlan};
-use super::event::Event;
+use super::event::Recorded;
 use super::kernel::{Kernel, Launch};
 use super::record;
 use crate::abi::device_types::norn_launch_desc;
@@ -35,7 +35,7 @@ pub(crate) enum Work {
     /// The application queues it itself.
     Enqueue(EnqueueBody),
     /// Nothing more: this event was recorded on a stream of the application's.
-    Recorded(Event),
+    Recorded(Recorded),
     /// Nothing: later work on the application's stream waits for what the operation waits for.
     Wait,
 }
@@ -242,7 +242,9 @@ impl Operation for DeviceOperation {
 
     fn close_notes(&self, is_complete: &dyn Fn(Token) -> bool) -> bool {
         let notes = self.notes.lock();
-        if notes.list.iter().all(|note| is_complete(note.producer)) {
+        // Nothing follows a wait of the application's stream, so it may end before what it has noted.
+        let is_wait = matches!(self.work, Work::Wait);
+        if is_wait || notes.list.iter().all(|note| is_complete(note.producer)) {
             notes.closed.set(true);
         }
         notes.closed.get()

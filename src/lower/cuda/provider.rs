@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 
+use super::driver::{load_first, unresolved};
 use crate::abi::device_types::{NORN_PROVIDER_CUBLAS, NORN_PROVIDER_CUSOLVER};
 use crate::abi::status::{NORN_E_DEVICE, NORN_E_INVALID, NORN_E_UNSUPPORTED};
 use crate::error::{Error, Result};
@@ -77,35 +78,27 @@ impl Provider {
     }
 
     fn find(names: &'static Names) -> core::result::Result<Self, String> {
-        let mut last = String::new();
-        for file in names.files {
-            // SAFETY: loads the library through the ordinary loader, which runs its initialisers.
-            match unsafe { Library::new(file) } {
-                Ok(library) => return Self::resolve(Box::leak(Box::new(library)), names),
-                Err(error) => last = error.to_string(),
-            }
-        }
-        Err(format!(
-            "{} ({}) is not on the loader's path: {last}",
-            names.library,
-            names.files.join(", ")
-        ))
+        let (library, file) = load_first(&names.files)
+            .map_err(|why| format!("{} is not found: {why}", names.library))?;
+        Self::resolve(library, names)
+            .map_err(|text| format!("{file} is no {} that norn can use: {text}", names.library))
     }
 
     fn resolve(library: &Library, names: &'static Names) -> core::result::Result<Self, String> {
+        // SAFETY: for each call below, the function of this name has the type of its field.
+        unsafe fn of<F: Copy>(library: &Library, name: &str) -> core::result::Result<F, String> {
+            // SAFETY: passed on from the caller.
+            unsafe { library.get::<F>(name.as_bytes()) }
+                .map(|found| *found)
+                .map_err(|error| unresolved(name, &error))
+        }
         // SAFETY: as the library's header declares them; handle and stream are pointers.
         unsafe {
             Ok(Self {
                 names,
-                create: *library
-                    .get(names.create.as_bytes())
-                    .map_err(|error| error.to_string())?,
-                set_stream: *library
-                    .get(names.set_stream.as_bytes())
-                    .map_err(|error| error.to_string())?,
-                destroy: *library
-                    .get(names.destroy.as_bytes())
-                    .map_err(|error| error.to_string())?,
+                create: of(library, names.create)?,
+                set_stream: of(library, names.set_stream)?,
+                destroy: of(library, names.destroy)?,
             })
         }
     }

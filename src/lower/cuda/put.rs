@@ -30,9 +30,9 @@ impl Cuda {
         let operation = arrived;
         let raw = guard.devices[index].streams[stream].raw();
         let driver = self.driver;
-        if let Work::Recorded(event) = operation.work {
+        if let Work::Recorded(recorded) = &operation.work {
             return Ok(Put::Behind {
-                event: Some(event),
+                event: recorded.take(),
                 failed: None,
             });
         }

@@ -18,6 +18,7 @@ use super::event::{Event, EventPool};
 use super::operation::Arrived;
 use super::provider::{Handles, Lease};
 use crate::abi::status::NORN_E_DEVICE;
+use crate::order::operation::Outcome;
 use crate::order::token::Token;
 use crate::sync::mutant;
 
@@ -62,6 +63,16 @@ impl InFlight {
 }
 
 impl Failed {
+    /// As the end of its operation.
+    pub(crate) fn outcome(&self) -> Outcome<'_> {
+        Outcome::Failed {
+            status: self.status,
+            code: self.code,
+            operation: self.call,
+            text: &self.text,
+        }
+    }
+
     /// A call of the driver was refused.
     pub(crate) fn of_call(refused: Refused) -> Self {
         Self {
@@ -394,11 +405,16 @@ impl DeviceQueues {
         }
         in_flight.append(&mut self.loose);
         self.under_way = 0;
+        (in_flight, self.take_waiting())
+    }
+
+    /// Takes out what waits for a stream.
+    pub(crate) fn take_waiting(&mut self) -> Vec<Arrived> {
         let mut waiting: Vec<Arrived> = self.pinned.drain(..).collect();
         while let Some(arrived) = self.next_waiting() {
             waiting.push(arrived);
         }
-        (in_flight, waiting)
+        waiting
     }
 
     /// Destroys streams and events, when nothing is under way any more. The device's context is current.
@@ -414,6 +430,7 @@ impl DeviceQueues {
                 }
             }
         }
+        self.events.discard_left(&self.device);
         self.events.destroy(driver);
     }
 }

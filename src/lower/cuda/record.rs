@@ -78,14 +78,25 @@ fn spill(own: &mut Batch) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use core::ffi::c_void;
+
     use super::*;
+    use crate::abi::types::norn_self;
     use crate::error::Error;
-    use crate::lower::cuda::operation::Inbox;
+    use crate::lower::cuda::operation::{Inbox, Work};
     use crate::order::operation::Operation;
     use crate::order::token::Token;
 
+    unsafe extern "C" fn body(_: *mut norn_self, _: *mut c_void, _: *mut c_void) -> i32 {
+        0
+    }
+
     fn operation() -> Arc<DeviceOperation> {
-        DeviceOperation::new(Inbox::get(), 3, 5, true, |_| Ok(())).unwrap()
+        DeviceOperation::new(Inbox::get(), 3, 5, true, |work| {
+            *work = Work::Enqueue(body);
+            Ok(())
+        })
+        .unwrap()
     }
 
     #[test]

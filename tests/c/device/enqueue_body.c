@@ -19,6 +19,8 @@ static int32_t copy_over(norn_self *self, void *stream, void *arg) {
     norn_self_info info = NORN_SELF_INFO_INIT;
     CHECK_OK(norn_self_get(self, &info));
     CHECK(stream != NULL && info.stream == stream);
+    /* The task names no place; the body runs on a device all the same. */
+    CHECK(info.place.kind == NORN_PLACE_DEVICE && info.place.index == s->d->place.index);
     CHECK(s->expected == NULL || s->expected == stream);
     CHECK_OK(norn_data_pointer(s->d->rt, s->from, &from, NULL));
     CHECK_OK(norn_data_pointer(s->d->rt, s->to, &to, NULL));
@@ -27,6 +29,8 @@ static int32_t copy_over(norn_self *self, void *stream, void *arg) {
     CHECK_OK(norn_promise(s->d->rt, "never", &never));
     CHECK_STATUS(norn_await(s->d->rt, never, FOREVER), NORN_E_THREAD);
     CHECK_OK(norn_fulfill(s->d->rt, never));
+    /* Its accesses end with what it queues. */
+    CHECK_STATUS(norn_self_release(self, s->from), NORN_E_STATE);
     raw_copy((uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, COUNT * 8, stream);
     return s->code != 0 ? norn_self_fail(self, s->code, "as asked") : 0;
 }

@@ -1,5 +1,5 @@
 /* Memory that is not what it is said to be is refused at the call: pageable memory as an argument of a kernel or as pinned, a
- * copy onto itself, a run of elements over the rows of a piece.
+ * copy onto itself, a run of elements over the rows of a piece, a pointer between them.
  * SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "device/raw.h"
 
@@ -13,6 +13,18 @@ static norn_status launch_on(const device *d, norn_data x) {
     launch.kernel = device_kernel(d, "mix_u64");
     launch.grid[0] = 1;
     launch.block[0] = 64;
+    launch.arguments = arguments;
+    launch.argument_count = 3;
+    return norn_launch(d->rt, &launch, NULL, NULL);
+}
+
+/* A pointer into a datum, for a kernel that touches nothing. */
+static norn_status launch_at(const device *d, norn_data x, uint64_t offset) {
+    uint64_t count = 0, key = 3;
+    norn_argument arguments[3] = {norn_pointer(x, NORN_READ), norn_value(&count, 8), norn_value(&key, 8)};
+    norn_launch_desc launch = NORN_LAUNCH_INIT;
+    arguments[0].offset = offset;
+    launch.kernel = device_kernel(d, "mix_u64");
     launch.arguments = arguments;
     launch.argument_count = 3;
     return norn_launch(d->rt, &launch, NULL, NULL);
@@ -65,6 +77,14 @@ int main(void) {
     to.blocks = 4;
     to.stride = 2;
     CHECK_OK(norn_copy(d.rt, &from, &to, NULL, NULL));
+    /* Rows of 8 bytes, 16 apart: from 8 to 15 there is another piece's. */
+    CHECK_STATUS(launch_at(&d, parts[0], 8), NORN_E_INVALID);
+    CHECK_SAYS("arguments[0].offset 8 leaves the rows");
+    CHECK_STATUS(launch_at(&d, parts[0], 47), NORN_E_INVALID);
+    CHECK_STATUS(launch_at(&d, parts[0], 57), NORN_E_INVALID);
+    CHECK_OK(launch_at(&d, parts[0], 7));
+    CHECK_OK(launch_at(&d, parts[0], 16));
+    CHECK_OK(launch_at(&d, parts[0], 56));
     CHECK_OK(norn_close(d.rt));
     return 0;
 }
