@@ -102,3 +102,13 @@ fn random_worlds_that_take_a_blow_end_right_or_failed() {
     let (ranks, seeds) = wishes(GRAPHS / 2);
     seeds.for_each(|seed| check(&Program::disturbed(seed, ranks), ranks));
 }
+
+/// One of them again and again: of two poisons that a rank sends before it quits, the other rank drops the first and is
+/// taking in the second when the receive of the first is declared.
+#[test]
+fn what_is_taken_in_from_a_rank_that_quits_is_no_later_receives() {
+    let program = Program::disturbed(30, None);
+    for _ in 0..8 {
+        check(&program, None);
+    }
+}

@@ -133,7 +133,13 @@ impl Engine {
         if done.outcome != NORN_MPI_CANCELLED && !fate.kept {
             self.peers.received_from(peer);
         }
-        let how = match done.outcome {
+        // MPI may have matched what was cancelled all the same, and not with its own message: one that came when an
+        // earlier receive of its wire was cancelled already went to the next.
+        let outcome = match fate.cancelled {
+            Some(_) => NORN_MPI_CANCELLED,
+            None => done.outcome,
+        };
+        let how = match outcome {
             NORN_MPI_DONE if looks_like_poison(done.bytes, expected) => {
                 self.suspect(peer, wire, Some(exchange), finished);
                 self.check_bye(peer);
@@ -192,6 +198,10 @@ impl Engine {
             return;
         }
         self.peers.received_from(peer);
+        if self.peers[peer].quit {
+            // As in `message_ended`: it may be another message's, and nobody wants to know.
+            return;
+        }
         if done.outcome == NORN_MPI_DONE && looks_like_poison(done.bytes, expected) {
             self.suspect(peer, wire, None, &mut Finished::new());
         } else {

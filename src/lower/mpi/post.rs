@@ -40,7 +40,9 @@ impl Engine {
         let peer = &self.peers[message.peer];
         let over = match message.send {
             true => peer.is_deaf(),
-            false => peer.is_silent() && !self.has_kept(message),
+            // What comes from a rank that has quit is dropped as it comes, so what is there or being taken in may be a
+            // later message's.
+            false => peer.is_silent() && (peer.quit || !self.has_kept(message)),
         };
         let cause = exchange.cause();
         if over && (cause == 0 || node == 0) {
