@@ -106,7 +106,7 @@ impl Epoch {
 
     /// The notes, if any were ever made.
     fn known_notes(&self) -> Option<&Notes> {
-        // SAFETY: made by `Box::into_raw` in `entered_notes`, and never freed.
+        // SAFETY: made by `Box::into_raw` in `entered_notes`, and freed with the epoch.
         unsafe { self.notes.load(Ordering::Acquire).as_ref() }
     }
 
@@ -131,7 +131,7 @@ impl Epoch {
                 }
             };
         }
-        // SAFETY: made as above, and never freed.
+        // SAFETY: made as above, and freed with the epoch.
         unsafe { &*notes }
     }
 
@@ -269,6 +269,18 @@ impl Epoch {
     /// Node that waits for the epoch, 0 while it is open. For reports.
     pub(crate) fn waiter(&self) -> u32 {
         self.waiter.load(Ordering::Relaxed)
+    }
+}
+
+// loom's atomics must not be looked at outside of a model, where it drops what it has kept.
+#[cfg(not(any(loom, shuttle)))]
+impl Drop for Epoch {
+    fn drop(&mut self) {
+        let notes = *self.notes.get_mut();
+        if !notes.is_null() {
+            // SAFETY: made by `Box::into_raw` in `entered_notes`; nobody else has the epoch any more.
+            drop(unsafe { Box::from_raw(notes) });
+        }
     }
 }
 

@@ -79,6 +79,7 @@ fn spill(own: &mut Batch) {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use core::ffi::c_void;
+    use std::sync::OnceLock;
 
     use super::*;
     use crate::abi::types::norn_self;
@@ -91,8 +92,14 @@ mod tests {
         0
     }
 
+    /// One for all, so that none is left when a test ends.
+    fn inbox() -> &'static Inbox {
+        static INBOX: OnceLock<&Inbox> = OnceLock::new();
+        INBOX.get_or_init(Inbox::get)
+    }
+
     fn operation() -> Arc<DeviceOperation> {
-        DeviceOperation::new(Inbox::get(), 3, 5, true, |work| {
+        DeviceOperation::new(inbox(), 3, 5, true, |work| {
             *work = Work::Enqueue(body);
             Ok(())
         })
@@ -122,8 +129,7 @@ mod tests {
 
     #[test]
     fn the_record_of_what_cannot_be_put_is_used_again() {
-        let refused =
-            DeviceOperation::new(Inbox::get(), 0, 0, false, |_| Err(Error::new(-1, "no")));
+        let refused = DeviceOperation::new(inbox(), 0, 0, false, |_| Err(Error::new(-1, "no")));
         assert!(refused.is_err());
         assert!(take().is_some());
     }
