@@ -58,7 +58,7 @@ finish() {
     local name
     for name in $failures; do
         echo "== failed: $name ($logs/$name.log)"
-        grep -E '^models: [^0-9]|FAILED|\*\*\*|^not ok|panicked at|^error|failed: ' "$logs/$name.log" | tail -n 20
+        grep -E '^models: [^0-9]|FAILED|\*\*\*(Failed|Timeout|Exception|Not Run)|^not ok|panicked at|^error|failed: ' "$logs/$name.log" | tail -n 20
     done
     [ -z "$failures" ] || echo "failed:$failures"
     echo "$passed passed, $failed failed"
