@@ -57,6 +57,20 @@ pub(crate) fn is_plain(task: &norn_task, accesses: &[norn_access], after: &[norn
 }
 
 impl Graph {
+    /// Whether what `body` (0: none) submits now counts for the odd phase. None: it does not go the straight way.
+    #[inline(always)]
+    pub(super) fn plain_phase(&self, body: u32) -> Option<bool> {
+        if self.sealed.load(Ordering::Relaxed) {
+            return None;
+        }
+        if body == 0 {
+            return Some(self.phase.load(Ordering::Relaxed) & 1 != 0);
+        }
+        let node = self.nodes.get(body);
+        // It may be in a group, which its tasks are in too.
+        (node.annex.load(Ordering::Relaxed) == 0).then(|| node.has(flag::ODD_PHASE))
+    }
+
     /// Submits a task for which `is_plain` holds. None: something else about it is not; nothing was done.
     #[inline(always)]
     pub(crate) fn submit_plain(
@@ -67,18 +81,7 @@ impl Graph {
         accesses: &[norn_access],
         after: &[norn_token],
     ) -> Option<Submitted> {
-        if self.sealed.load(Ordering::Relaxed) {
-            return None;
-        }
-        let odd = if body == 0 {
-            self.phase.load(Ordering::Relaxed) & 1 != 0
-        } else {
-            let node = self.nodes.get(body);
-            if node.annex.load(Ordering::Relaxed) != 0 {
-                return None;
-            }
-            node.has(flag::ODD_PHASE)
-        };
+        let odd = self.plain_phase(body)?;
         if !self.nodes.stock(&mut lane.nodes, 1) {
             return None;
         }

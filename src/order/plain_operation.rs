@@ -48,19 +48,7 @@ impl Graph {
         after: &[norn_token],
         operation: &mut Option<Arc<dyn Operation>>,
     ) -> Option<Submitted> {
-        if self.sealed.load(Ordering::Relaxed) {
-            return None;
-        }
-        let odd = if body == 0 {
-            self.phase.load(Ordering::Relaxed) & 1 != 0
-        } else {
-            let node = self.nodes.get(body);
-            // It may be in a group, which its tasks are in too.
-            if node.annex.load(Ordering::Relaxed) != 0 {
-                return None;
-            }
-            node.has(flag::ODD_PHASE)
-        };
+        let odd = self.plain_phase(body)?;
         for token in after {
             self.live_node(Token::from(*token)).ok()?;
         }
