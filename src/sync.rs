@@ -33,7 +33,7 @@ mod shipped {
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
     pub(crate) use std::sync::atomic;
     pub(crate) mod thread {
-        pub(crate) use std::thread::{Thread, current, park, park_timeout, yield_now};
+        pub(crate) use std::thread::{Thread, current, park, park_timeout, sleep, yield_now};
     }
     pub(crate) mod hint {
         pub(crate) use core::hint::spin_loop;
@@ -60,8 +60,15 @@ mod substituted {
         pub(crate) use super::checker::thread::{JoinHandle, spawn};
         pub(crate) use super::checker::thread::{Thread, current, park, yield_now};
 
-        /// A timeout may end at any moment, so also at once.
+        /// A timeout may end at any moment, so also at once; a wake-up that has come before is used up all the same.
         pub(crate) fn park_timeout(_: core::time::Duration) {
+            current().unpark();
+            park();
+            yield_now();
+        }
+
+        /// Takes no time, and no wake-up.
+        pub(crate) fn sleep(_: core::time::Duration) {
             yield_now();
         }
     }

@@ -377,10 +377,13 @@ impl Runtime {
         let _watching = Watching::new(self, true);
         grant.expect_here();
         loop {
+            let nothing_comes = self.sees_that_nothing_comes();
+            // Last before the thread parks: what it looked at, the application's destructors for one, may have waited
+            // for something else, and used up the wake-up that came with the slot.
             if let Some(slot) = grant.take() {
                 return Some(slot);
             }
-            if grant.state.lock().0 == Granted::Stop || self.sees_that_nothing_comes() {
+            if nothing_comes || grant.state.lock().0 == Granted::Stop {
                 return None;
             }
             crate::sync::thread::park();

@@ -66,6 +66,10 @@ const NUMBER_BITS: u32 = 10;
 /// that drains, against the rule, would wait for its own thread.
 const CHANGE_TRIES: u32 = 300_000;
 
+/// Looks after which it pauses between two.
+const CHANGE_SPINS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 1 << 12 };
+const CHANGE_PAUSE: Duration = Duration::from_micros(100);
+
 impl Home {
     pub(super) fn new(number: u32) -> Self {
         Self {
@@ -119,9 +123,10 @@ impl Home {
                     break;
                 }
                 tries += 1;
-                if tries > 1 << 12 {
-                    // Its thread has lost its core in the middle, or runs a long destructor.
-                    crate::sync::thread::park_timeout(Duration::from_micros(100));
+                if tries > CHANGE_SPINS {
+                    // Its thread has lost its core in the middle, or runs a long destructor. To park would use up a
+                    // wake-up that the caller's own wait is owed.
+                    crate::sync::thread::sleep(CHANGE_PAUSE);
                 } else if tries.is_multiple_of(64) {
                     crate::sync::thread::yield_now();
                 } else {

@@ -406,10 +406,12 @@ impl Runtime {
             if refused.is_err() && !done() {
                 break refused;
             }
+            let nothing_comes = deadline.is_none() && !done() && self.sees_that_nothing_comes();
+            // Last before the thread parks, as in `wait_watching`.
             if done() {
                 break Ok(());
             }
-            if deadline.is_none() && self.sees_that_nothing_comes() && !done() {
+            if nothing_comes {
                 break Err(self.stuck_error());
             }
             if !park_until(deadline) {
@@ -463,25 +465,26 @@ impl Runtime {
         let Idle { mut duty, idler } = idle;
         let mut idler = idler.or_else(idler_here);
         loop {
-            if done() {
-                return Ok(());
-            }
             if self.graph().sealed.load(Ordering::SeqCst) {
                 watching.watch();
             }
-            if is_opener && let Some(node) = self.queues.opener.pop() {
+            if is_opener
+                && !done()
+                && let Some(node) = self.queues.opener.pop()
+            {
                 // A body takes as long as it likes: others make the passes.
                 drop((duty.take(), idler.take()));
                 self.run_opener_task(node);
                 idler = idler_here();
                 continue;
             }
-            if self.is_stuck() {
-                return if done() {
-                    Ok(())
-                } else {
-                    Err(self.stuck_error())
-                };
+            let nothing_comes = self.is_stuck();
+            // Last before the thread parks, as in `wait_watching`.
+            if done() {
+                return Ok(());
+            }
+            if nothing_comes {
+                return Err(self.stuck_error());
             }
             if duty.is_none()
                 && let Some(idler) = &idler

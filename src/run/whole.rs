@@ -352,6 +352,22 @@ fn callers_take_turns_and_a_spare_sits_in_for_a_blocked_one() {
     });
 }
 
+/// The thread that closes looks, while its body waits, whether anything goes on, and waits for that for changes to end.
+#[test]
+fn a_look_of_a_close_leaves_the_wake_up_that_its_body_is_owed() {
+    explore(3, || {
+        let world = Arc::new(World::new(&[NONE]));
+        world.submit(0, Does::Awaits, &[], &[]);
+        let other = beside(&world, |world| {
+            let _ = world.runtime().fulfill(world.promise);
+        });
+        world.runtime().finish_work(NORN_DRAIN, None).unwrap();
+        other.join().unwrap();
+        assert_eq!(world.runs()[0], 1);
+        world.close(NORN_DRAIN);
+    });
+}
+
 #[test]
 fn in_the_sequential_mode_two_callers_take_turns() {
     explore(3, || {
