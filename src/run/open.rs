@@ -266,6 +266,14 @@ impl Runtime {
         self.live_in_phase(0) + self.live_in_phase(1)
     }
 
+    /// Tasks that have completed since the runtime was opened.
+    pub(crate) fn completed_tasks(&self) -> u64 {
+        self.home.sum(|counters| {
+            let phases = counters.completed.iter();
+            phases.map(|count| count.load(Ordering::Relaxed)).sum()
+        })
+    }
+
     /// `norn_drain`.
     pub(crate) fn drain(&self, timeout_ns: i64) -> Result<()> {
         self.refuse_in_body("draining")?;
@@ -423,12 +431,13 @@ impl Runtime {
     /// but the close. What bodies await goes first: what is only behind it can run then. Cleanup goes last: it cannot
     /// run in a ring. Returns whether anything has ended.
     fn break_ring(&self) -> bool {
-        let before = self.live_tasks();
+        // Not the live ones: callbacks begin to count among these when what they are about ends.
+        let before = self.completed_tasks();
         let ended = |cancel: &dyn Fn(&Graph, &mut Lane)| {
             self.act(|graph, lane| cancel(graph, lane));
             // Lowerings may owe something for what was cancelled.
             self.offer_duty();
-            self.live_tasks() < before
+            self.completed_tasks() != before
         };
         ended(&|graph, lane| graph.cancel_awaited(lane))
             || ended(&|graph, lane| graph.cancel_all(lane, flag::RUN_ALWAYS))

@@ -259,13 +259,7 @@ impl Runtime {
                     return;
                 }
             }
-            let completed = self.home.sum(|counters| {
-                counters
-                    .completed
-                    .iter()
-                    .map(|counter| counter.load(Ordering::Relaxed))
-                    .sum()
-            });
+            let completed = self.completed_tasks();
             let progressed = completed != seen;
             seen = completed;
             if progressed || self.live_tasks() == 0 {
