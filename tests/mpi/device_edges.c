@@ -2,6 +2,7 @@
 // whole rows and parts of them, failures, ceilings. On any driver; run.sh runs it on the stand-in, under MPIs that take none.
 //
 //   device_edges KERNELS [EDGES]        the path of tests/cuda/kernels.ptx; 400 staged edges in a row
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,13 @@ static norn_world *world;
 static norn_place device;
 static norn_kernel mix, spin;
 static int by_mpi; /* MPI takes device memory */
+
+/* The log says once that messages are staged (K1). */
+static atomic_int said_staged;
+static void sink(void *arg, int32_t level, const char *text) {
+    (void)arg, (void)level;
+    if (strstr(text, "through pinned host memory") != NULL) atomic_fetch_add(&said_staged, 1);
+}
 
 static norn_data on_device(uint64_t count) {
     norn_data_desc desc = NORN_DATA_DESC_INIT;
@@ -239,6 +247,7 @@ int main(int argc, char **argv) {
     norn_config config = NORN_CONFIG_INIT;
     config.workers = 1;
     config.max_pinned_bytes = CEILING;
+    config.log = sink;
     OK(norn_open(&config, &rt));
     if (norn_device_open(rt, NULL, &device) != NORN_OK) {
         if (rank == 0) printf("left out: %s\n", norn_last_error());
@@ -261,6 +270,7 @@ int main(int argc, char **argv) {
     failures();
     refused_receive();
     many(argc > 2 ? atoi(argv[2]) : 400);
+    CHECK(atomic_load(&said_staged) == !by_mpi);
     norn_data large = on_device(1 << 20), received = on_device(1 << 20);
     norn_slice whole = norn_slice_of(large, NORN_U64, 1 << 20), room = norn_slice_of(received, NORN_U64, 1 << 20);
     const norn_status sent = norn_send(world, &whole, (rank + 1) % size, 7, NULL, NULL);
