@@ -63,6 +63,7 @@ mod record;
 mod staging;
 mod which_device;
 
+use core::any::Any;
 use core::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -404,6 +405,11 @@ impl Lowering for Cuda {
 
     fn place_of_address(&self, address: usize) -> Option<norn_place> {
         self.device_of_address(address)
+    }
+
+    fn enter(&self) -> Option<Box<dyn Any>> {
+        let first = self.devices.read().first().cloned()?;
+        Some(Box::new(first.enter().ok()?))
     }
 
     fn staging(&self, place: norn_place, bytes: u64) -> Option<Result<Arc<dyn Memory>>> {
