@@ -268,6 +268,12 @@ device_edges() { # MPI FAMILY RANKS
         "$top/tests/cuda/kernels.ptx" >device_edges.log 2>&1 || { cat device_edges.log; return 1; }
     grep -q "^device edges: right on $3 ranks$" device_edges.log
 }
+device_edges_by_mpi() { # MPI RANKS: the program of the check before, under an MPI that takes device memory
+    "$mpis/$1/mpicc" -std=c11 $strict -O2 -shared -fPIC "$here/takes_devices.c" -o "takes_devices_$1.so" -ldl
+    LD_PRELOAD="$work/takes_devices_$1.so" LD_LIBRARY_PATH=$standin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} mpirun "$1" "$2" \
+        "./device_edges_$1" "$top/tests/cuda/kernels.ptx" >device_edges.log 2>&1 || { cat device_edges.log; return 1; }
+    grep -q "^device edges, by MPI itself: right on $2 ranks$" device_edges.log
+}
 edges() { # MPI RANKS LEVEL
     mpirun "$1" "$2" "./edges_$1" "$3" >edges.log 2>&1 || { cat edges.log; return 1; }
     cat edges.log
@@ -358,6 +364,7 @@ while read -r name family; do
     check "$name: edges between 4 ranks" edges "$name" 4 3
     if [ -d "$standin" ]; then
         check "$name: edges from device memory, staged" device_edges "$name" "$family" 2
+        check "$name: edges from device memory, by MPI itself" device_edges_by_mpi "$name" 2
     fi
     if [ -x "$mpis/$name/mpifort" ]; then check "$name: edges from Fortran" in_fortran "$name"; fi
     if [ -n "${FULL:-}" ]; then
