@@ -2,17 +2,15 @@
  * readers and no promise is lost (the seed is the round). */
 #include "check.h"
 
-#include <sched.h>
-
-enum { ROUNDS = 400, OWN = 150, THEIRS = 20 };
+enum { ROUNDS = 100, THEIRS = 500 };
 
 static norn_runtime *rt;
 static norn_data x;
 static norn_token promise;
 static long value; /* changed by one task at a time */
 static long read_sum;
-static atomic_int ready;
 static unsigned delay;
+static atomic_int gone;
 
 static int32_t add(norn_self *self, void *arg) {
     (void)self, (void)arg;
@@ -39,13 +37,13 @@ static norn_token submit_using(norn_task_fn run, norn_access access, norn_token 
 }
 static void *come(void *arg) {
     (void)arg;
-    atomic_store(&ready, 1);
     for (volatile unsigned i = 0; i < delay; i++) continue;
     for (int i = 0; i < THEIRS; i++) {
         submit_using(look, norn_read(x), (norn_token){0});
         submit_using(add, norn_update(x), (norn_token){0});
         if (i == THEIRS / 2) CHECK_OK(norn_fulfill(rt, promise));
     }
+    atomic_store(&gone, 1);
     return NULL;
 }
 
@@ -56,8 +54,8 @@ int main(void) {
         config.workers = 1;
         rt = open_with(&config);
         value = read_sum = 0;
-        atomic_store(&ready, 0);
-        delay = (round * 2654435761u) >> 16;
+        atomic_store(&gone, 0);
+        delay = (round * 2654435761u) >> 18;
         norn_data_desc desc = NORN_DATA_DESC_INIT;
         desc.ptr = &value;
         desc.bytes = sizeof value;
@@ -65,17 +63,18 @@ int main(void) {
         CHECK_OK(norn_promise(rt, "theirs", &promise));
         pthread_t other;
         CHECK_EQUAL(pthread_create(&other, NULL, come, NULL), 0);
-        while (!atomic_load(&ready)) sched_yield(); /* to be at work when it comes */
-        for (int i = 0; i < OWN; i++) {
+        int own = 0;
+        for (int last = 0; !last; own++) { /* at work before it comes, and until it has gone */
+            last = atomic_load(&gone);
             submit_using(look, norn_read(x), (norn_token){0});
             submit_using(look, norn_read(x), (norn_token){0});
-            norn_token added = submit_using(add, norn_update(x), i == OWN - 1 ? promise : (norn_token){0});
-            if (i % 8 == 7 && i < OWN - 1) CHECK_OK(norn_await(rt, added, FOREVER));
+            norn_token added = submit_using(add, norn_update(x), last ? promise : (norn_token){0});
+            if (own % 8 == 7) CHECK_OK(norn_await(rt, added, FOREVER));
         }
         CHECK_EQUAL(pthread_join(other, NULL), 0);
         CHECK_OK(norn_drain(rt, FOREVER));
-        CHECK_EQUAL(value, OWN + THEIRS);
-        CHECK_EQUAL(read_sum, 2 * OWN + THEIRS);
+        CHECK_EQUAL(value, own + THEIRS);
+        CHECK_EQUAL(read_sum, 2 * own + THEIRS);
         CHECK_OK(norn_close(rt));
     }
     return 0;
