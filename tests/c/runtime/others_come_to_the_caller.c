@@ -2,7 +2,7 @@
  * readers and no promise is lost (the seed is the round). */
 #include "check.h"
 
-enum { ROUNDS = 500, THEIRS = 500 };
+enum { THEIRS = 500 };
 
 static norn_runtime *rt;
 static norn_data x;
@@ -48,7 +48,7 @@ static void *come(void *arg) {
 }
 
 int main(void) {
-    for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned round = 0; round < scaled(200, 2000); round++) {
         norn_config config = NORN_CONFIG_INIT;
         config.flags = NORN_CALLER_WORKS;
         config.workers = 1;
