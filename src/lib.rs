@@ -9,6 +9,7 @@
 mod planted;
 
 pub mod abi;
+mod asymmetric;
 pub mod error;
 mod lower;
 mod observe;

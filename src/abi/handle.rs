@@ -16,6 +16,14 @@ pub(crate) fn runtime(rt: *mut norn_runtime) -> Result<&'static Runtime> {
     Ok(runtime)
 }
 
+/// As `runtime`, for who calls `Runtime::submit_plain` and nothing else, or shares the graph.
+#[inline(always)]
+pub(crate) fn runtime_to_submit(rt: *mut norn_runtime) -> Result<&'static Runtime> {
+    let runtime = home::find(rt)?;
+    runtime.check_sound()?;
+    Ok(runtime)
+}
+
 /// As `runtime`, for calls that a close ends or waits for: it is not freed before the call is over.
 pub(crate) fn waiting(rt: *mut norn_runtime) -> Result<home::Kept> {
     let runtime = home::resolve_waiting(rt)?;

@@ -34,7 +34,7 @@ pub unsafe extern "C" fn norn_submit(
     token_or_null: *mut norn_token,
 ) -> norn_status {
     guard(rt, || {
-        let rt = handle::runtime(rt)?;
+        let rt = handle::runtime_to_submit(rt)?;
         // SAFETY: passed on from the caller.
         let token = match unsafe { submit_plain(rt, task) } {
             Some(token) => token,
@@ -93,6 +93,7 @@ unsafe fn few<'a, T>(pointer: *const T, count: u64) -> Option<&'a [T]> {
 /// As `norn_submit`.
 #[inline(never)]
 unsafe fn submit_one(rt: &'static Runtime, task: *const norn_task) -> Result<norn_token> {
+    rt.share_unless_sitting();
     // SAFETY: passed on from the caller.
     let task = unsafe { read(task) }?;
     // SAFETY: passed on from the caller.

@@ -13,6 +13,7 @@ use super::group::Ended;
 use super::lane::{Ending, Lane, count};
 use super::node::{DATA_UNIT, INLINE_SLOTS, LinkId, Node, Successors, flag, kind, meta};
 use super::release::Links;
+use super::sole::{Shared, Words};
 use super::token::Token;
 use crate::abi::status::{NORN_E_CANCELLED, NORN_E_CLOSED};
 use crate::abi::types::NORN_WRITE;
@@ -174,7 +175,7 @@ impl Graph {
             let epoch = slot.epoch.load(Ordering::Relaxed);
             if epoch != 0 {
                 let bits = slot.meta.load(Ordering::Relaxed);
-                self.leave_epoch(lane, epoch, bits, ending);
+                self.leave_epoch(lane, Shared, epoch, bits, ending);
             }
         }
         if state & (flag::MORE_ACCESSES | flag::COMMUTES) != 0 {
@@ -183,14 +184,21 @@ impl Graph {
     }
 
     #[inline(always)]
-    pub(crate) fn leave_epoch(&self, lane: &mut Lane, epoch: u32, bits: u32, ending: Ending) {
+    pub(crate) fn leave_epoch(
+        &self,
+        lane: &mut Lane,
+        words: impl Words,
+        epoch: u32,
+        bits: u32,
+        ending: Ending,
+    ) {
         let cause = if bits & meta::WRITES != 0 {
             ending.cause()
         } else {
             0
         };
         let step = if bits & meta::ISSUED == 0 {
-            self.epochs.get(epoch).leave(cause)
+            self.epochs.get(epoch).leave(words, cause)
         } else {
             self.epochs.get(epoch).leave_issued(cause)
         };
@@ -212,7 +220,7 @@ impl Graph {
             // SAFETY: the caller owns the node.
             for more in &unsafe { annex.body() }.more {
                 if more.epoch != 0 && more.meta & meta::RELEASED == 0 {
-                    self.leave_epoch(lane, more.epoch, more.meta, ending);
+                    self.leave_epoch(lane, Shared, more.epoch, more.meta, ending);
                 }
             }
         }

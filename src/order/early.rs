@@ -12,6 +12,7 @@ use super::graph::Graph;
 use super::joiner::unit_of;
 use super::lane::{Ending, Lane};
 use super::node::{INLINE_SLOTS, LinkId, LinkPlace, Node, Successors, flag, meta};
+use super::sole::Shared;
 use super::submit::invalid;
 use super::timeline::Timeline;
 use super::token::Token;
@@ -77,7 +78,7 @@ impl Graph {
                 _ => {}
             }
             if access.epoch != 0 {
-                self.leave_epoch(lane, access.epoch, 0, Ending::Success);
+                self.leave_epoch(lane, Shared, access.epoch, 0, Ending::Success);
             }
             if access.bits & meta::VIA_PLACE != 0 {
                 self.end_fill_early(&data, lane, node, access.datum);

@@ -23,6 +23,7 @@ use crate::sync::atomic::{AtomicI64, AtomicPtr, AtomicU32, Ordering};
 use smallvec::SmallVec;
 
 use super::slab::{Vacant, prefetch_lines};
+use super::sole::{Shared, Words};
 use super::token::Token;
 use crate::sync::mutant;
 
@@ -137,9 +138,9 @@ impl Epoch {
 
     /// A member has ended, and was not issued before. `cause`: its failure, if those behind must know, else 0.
     #[inline(always)]
-    pub(crate) fn leave(&self, cause: u32) -> Step {
+    pub(crate) fn leave(&self, words: impl Words, cause: u32) -> Step {
         self.note_cause(cause);
-        let now = self.subtract(ISSUED + ENDED);
+        let now = self.subtract(words, ISSUED + ENDED);
         if now as i32 == 0 {
             // A waiter that joins at issue is told after this member, at the earliest, and until then it keeps the low
             // half above zero: this one is ordinary.
@@ -156,7 +157,7 @@ impl Epoch {
     /// A member that was issued has ended.
     pub(crate) fn leave_issued(&self, cause: u32) -> Step {
         self.note_cause(cause);
-        let now = self.subtract(ENDED);
+        let now = self.subtract(Shared, ENDED);
         self.step(now, false, true)
     }
 
@@ -172,7 +173,7 @@ impl Epoch {
             tokens.push(member);
             self.noted.store(1, Ordering::Relaxed);
         }
-        let now = self.subtract(ISSUED);
+        let now = self.subtract(Shared, ISSUED);
         self.step(now, true, false)
     }
 
@@ -186,27 +187,34 @@ impl Epoch {
     }
 
     #[inline(always)]
-    fn subtract(&self, units: i64) -> i64 {
+    fn subtract(&self, words: impl Words, units: i64) -> i64 {
         let order = if mutant!("unordered_epoch") {
             Ordering::Relaxed
         } else {
             Ordering::AcqRel
         };
-        self.counts.fetch_sub(units, order).wrapping_sub(units)
+        words
+            .add_signed(&self.counts, -units, order)
+            .wrapping_sub(units)
     }
 
     /// No more members; `waiter` waits for the `members` there are.
     #[inline(always)]
-    pub(crate) fn close(&self, members: u64, waiter: u32, at_issue: bool) -> Step {
+    pub(crate) fn close(
+        &self,
+        words: impl Words,
+        members: u64,
+        waiter: u32,
+        at_issue: bool,
+    ) -> Step {
         self.waiter.store(waiter, Ordering::Relaxed);
         let mut units = (members as i64) * (ISSUED + ENDED);
         if at_issue {
             self.at_issue.store(1, Ordering::Relaxed);
             units += ENDED;
         }
-        let now = self
-            .counts
-            .fetch_add(units, Ordering::AcqRel)
+        let now = words
+            .add_signed(&self.counts, units, Ordering::AcqRel)
             .wrapping_add(units);
         match now as i32 {
             _ if at_issue => self.step(now, true, true),
@@ -235,7 +243,7 @@ impl Epoch {
     /// The waiter that joined at issue has been told: whether the epoch is over now.
     pub(crate) fn told(&self) -> bool {
         self.waiter.store(0, Ordering::Relaxed);
-        let now = self.subtract(ENDED);
+        let now = self.subtract(Shared, ENDED);
         self.step(now, false, true).over
     }
 
@@ -293,11 +301,11 @@ mod tests {
         for left_before_close in 0..=3 {
             let epoch = Epoch::default();
             for _ in 0..left_before_close {
-                assert_eq!(epoch.leave(0), Step::default());
+                assert_eq!(epoch.leave(Shared, 0), Step::default());
             }
-            let mut ends = usize::from(epoch.close(3, 9, false).satisfied);
+            let mut ends = usize::from(epoch.close(Shared, 3, 9, false).satisfied);
             for _ in left_before_close..3 {
-                ends += usize::from(epoch.leave(0).satisfied && epoch.waiter() == 9);
+                ends += usize::from(epoch.leave(Shared, 0).satisfied && epoch.waiter() == 9);
             }
             assert_eq!(ends, 1);
         }
@@ -332,8 +340,8 @@ mod tests {
                         epoch.issue(member, |_| false)
                     }
                     1 => epoch.leave_issued(0),
-                    2 => epoch.leave(0),
-                    _ => epoch.close(2, 9, true),
+                    2 => epoch.leave(Shared, 0),
+                    _ => epoch.close(Shared, 2, 9, true),
                 };
                 over += usize::from(step.over);
                 if step.satisfied {
@@ -350,9 +358,9 @@ mod tests {
     #[test]
     fn the_first_cause_stays() {
         let epoch = Epoch::default();
-        assert!(!epoch.leave(4).satisfied);
-        assert!(!epoch.leave(5).satisfied);
-        assert!(epoch.close(2, 1, false).satisfied);
+        assert!(!epoch.leave(Shared, 4).satisfied);
+        assert!(!epoch.leave(Shared, 5).satisfied);
+        assert!(epoch.close(Shared, 2, 1, false).satisfied);
         assert_eq!(epoch.cause(), 4);
     }
 
@@ -360,10 +368,10 @@ mod tests {
     fn an_epoch_taken_again_knows_nothing_of_its_former_members() {
         let epoch = Epoch::default();
         epoch.issue(Token::new(1, 5, 1), |_| false);
-        epoch.close(1, 9, true);
+        epoch.close(Shared, 1, 9, true);
         epoch.reset();
         assert!(epoch.take_notes().is_empty());
-        assert!(epoch.close(0, 9, false).over);
+        assert!(epoch.close(Shared, 0, 9, false).over);
     }
 
     #[test]

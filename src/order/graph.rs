@@ -19,6 +19,7 @@ use super::lane::Lane;
 use super::node::{Link, Node, flag, kind};
 use super::observers::Observers;
 use super::slab::Slab;
+use super::sole::Sole;
 use super::token::{INDEX_BITS, Token};
 use crate::abi::status::{
     NORN_E_CANCELLED, NORN_E_CLOSED, NORN_E_INVALID, NORN_E_RESOURCE, norn_status,
@@ -56,9 +57,11 @@ pub(crate) struct Graph {
     pub(crate) cancelling: AtomicBool,
     /// COMBINE nodes of closed runs that have not completed; a drain waits for them.
     pub(crate) combining: AtomicU64,
-    /// Whether any of this can be trusted.
     /// Somebody waits for the end of an operation that is issued; see `was_wait_begun`.
     pub(super) awaits_issued: CachePadded<AtomicBool>,
+    /// Whether one thread alone has changed it so far.
+    pub(crate) sole: Sole,
+    /// Whether any of this can be trusted.
     pub(crate) defect: Defect,
 }
 
@@ -86,12 +89,14 @@ impl Graph {
             cancelling: AtomicBool::new(false),
             combining: AtomicU64::new(0),
             awaits_issued: CachePadded::new(AtomicBool::new(false)),
+            sole: Sole::default(),
             defect: Defect::default(),
         }
     }
 
     /// Makes the graph ready for another life, with everything completed. Generations go on.
     pub(crate) fn renew(&self, deterministic: bool) {
+        self.sole.renew();
         self.failures.clear();
         self.deterministic.store(deterministic, Ordering::Relaxed);
         self.phase.store(0, Ordering::Relaxed);
@@ -101,6 +106,12 @@ impl Graph {
         self.holds_of_bodies.lock().clear();
         self.groups.lock().clear();
         self.closing.store(false, Ordering::Release);
+    }
+
+    /// Before a thread that is not the sitter changes or locks anything here; see `sole`.
+    #[inline(always)]
+    pub(crate) fn share(&self) {
+        self.sole.share();
     }
 
     // ----- slots -----

@@ -11,6 +11,7 @@
 //! | `datum`, `registry` | what is registered, how it is split and joined |
 //! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
 //! | `plain`, `plain_places` | the straight path of nearly all tasks, from submission to completion |
+//! | `sole` | the words of a graph that one thread alone has changed so far |
 //! | `plain_operation` | the same for the submission of operations |
 //! | `complete`, `release` | completion and its consequences, iteratively |
 //! | `cancel`, `failure` | failing before the start; records of first causes |
@@ -60,6 +61,7 @@ pub(crate) mod reduce;
 pub(crate) mod registry;
 pub(crate) mod release;
 pub(crate) mod slab;
+pub(crate) mod sole;
 pub(crate) mod submit;
 pub(crate) mod timeline;
 pub(crate) mod token;

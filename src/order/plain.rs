@@ -16,6 +16,7 @@ use super::node::{
     kind, meta,
 };
 use super::plain_places::Entrant;
+use super::sole::{Shared, Words};
 use super::token::Token;
 use crate::abi::types::*;
 
@@ -115,18 +116,35 @@ impl Graph {
             self.live_node(Token::from(*token)).ok()?;
         }
         let state = state | Node::slot_bits(accesses.len() + after.len());
+        match self.sole.step() {
+            Some(step) => self.submit_step(lane, step.words(), task, accesses, after, state),
+            None => self.submit_step(lane, Shared, task, accesses, after, state),
+        }
+    }
+
+    /// The step of `join_plain`, with the whole state.
+    #[inline(always)]
+    fn submit_step(
+        &self,
+        lane: &mut Lane,
+        words: impl Words,
+        task: &norn_task,
+        accesses: &[norn_access],
+        after: &[norn_token],
+        state: u32,
+    ) -> Option<Submitted> {
         let (entrant, mut units) = if accesses.is_empty() {
             (self.enter_plain(lane, task, state, 1, GUARD).0, 0)
         } else {
-            let (index, units) = self.place_plain(lane, task, accesses, state)?;
+            let (index, units) = self.place_plain(lane, words, task, accesses, state)?;
             (self.entrant(index.get()), u64::from(units))
         };
         let index = entrant.index;
         let token = entrant.node.token(self.id, index);
         if !after.is_empty() {
-            units += self.come_after(lane, index, after, accesses.len());
+            units += self.come_after(lane, words, index, after, accesses.len());
         }
-        Some(self.let_go_plain(lane, entrant, token, units, state))
+        Some(self.let_go_plain(lane, words, entrant, token, units, state))
     }
 
     /// Lets a node go that is in its places and waits for `units`. `state`: its state so far.
@@ -134,6 +152,7 @@ impl Graph {
     pub(super) fn let_go_plain(
         &self,
         lane: &mut Lane,
+        words: impl Words,
         entrant: Entrant<'_>,
         token: Token,
         units: u64,
@@ -145,7 +164,10 @@ impl Graph {
         let mut runnable = false;
         if units != 0 {
             count(&lane.counters.edges, super::submit::units_to_edges(units));
-            entrant.joiner(units, 0).let_go(lane);
+            let units = units.wrapping_sub(GUARD);
+            if words.add(&entrant.node.pending, units).wrapping_add(units) == 0 {
+                lane.ripple.arrivals.push(index);
+            }
         } else {
             // No link leads to the node, so nobody else changes the word.
             entrant.node.pending.store(0, Ordering::Release);
@@ -167,6 +189,7 @@ impl Graph {
     pub(super) fn come_after(
         &self,
         lane: &mut Lane,
+        words: impl Words,
         index: u32,
         after: &[norn_token],
         first: usize,
@@ -181,7 +204,8 @@ impl Graph {
             slot.meta.store(bits, Ordering::Relaxed);
             let token = Token::from(*token);
             let predecessor: *const Node = self.nodes.get(token.index());
-            let waited = entrant.wait_in_slot(lane, predecessor, token, position, EXPLICIT_UNIT);
+            let waited =
+                entrant.wait_in_slot(lane, words, predecessor, token, position, EXPLICIT_UNIT);
             units += waited.units;
         }
         units
@@ -205,6 +229,16 @@ impl Graph {
         }
     }
 
+    /// Begins a plain task that may run, unless it is cancelled. Gives its state as it was. `SOLE`: the step may be alone.
+    #[inline(always)]
+    pub(crate) fn start_plain<const SOLE: bool>(&self, node: &Node) -> u32 {
+        // An addition sets the flag: only who has taken the task out of its queue sets it, once.
+        if SOLE && let Some(step) = self.sole.step() {
+            return step.words().add_small(&node.state, flag::STARTED);
+        }
+        Shared.add_small(&node.state, flag::STARTED)
+    }
+
     /// Whether a plain task that has run may be completed on the straight path.
     #[inline(always)]
     pub(crate) fn ended_plain(&self, node: &Node) -> bool {
@@ -219,6 +253,7 @@ impl Graph {
     pub(crate) fn complete_plain(
         &self,
         lane: &mut Lane,
+        words: impl Words,
         index: u32,
         node: &Node,
         state: u32,
@@ -226,15 +261,13 @@ impl Graph {
         for slot in &node.slots[..Node::slots_in(state)] {
             let epoch = slot.epoch.load(Ordering::Relaxed);
             if epoch != 0 {
-                self.leave_epoch(lane, epoch, 0, Ending::Success);
+                self.leave_epoch(lane, words, epoch, 0, Ending::Success);
             }
         }
         let phase = usize::from(state & flag::ODD_PHASE != 0);
         count(&lane.counters.completed[phase], 1);
         let now = node.load_successors();
-        let taken = node
-            .successors
-            .swap(now.moved_on(false).0, Ordering::AcqRel);
+        let taken = words.swap(&node.successors, now.0, now.moved_on(false).0);
         let taken = Successors(taken);
         if taken.is_observed() {
             self.observers

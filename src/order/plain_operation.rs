@@ -12,6 +12,7 @@ use super::node::{GUARD, INLINE_SLOTS, Node, flag, kind};
 use super::operation::Operation;
 use super::plain::Submitted;
 use super::plain_places::{Entrant, Place};
+use super::sole::Shared;
 use super::token::Token;
 use crate::abi::types::*;
 use crate::sync::atomic::Ordering;
@@ -65,6 +66,8 @@ impl Graph {
         if !in_stock {
             return None;
         }
+        // Where there is a lowering, the graph is shared.
+        let words = Shared;
         let mut units = 0;
         let (entrant, token) = if accesses.is_empty() {
             self.enter_plain_operation(lane, how, state, operation.take()?)
@@ -79,15 +82,21 @@ impl Graph {
                 // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
                 let timeline = unsafe { &mut *place.timeline };
                 let (writer, mode) = (place.writer, access.mode);
-                units +=
-                    entrant.take_place(lane, timeline, writer, token, (position, mode), at_issue);
+                units += entrant.take_place(
+                    lane,
+                    words,
+                    (timeline, writer),
+                    token,
+                    (position, mode),
+                    at_issue,
+                );
             }
             (entrant, token)
         };
         if !after.is_empty() {
-            units += self.come_after(lane, entrant.index, after, accesses.len());
+            units += self.come_after(lane, words, entrant.index, after, accesses.len());
         }
-        Some(self.let_go_plain(lane, entrant, token, units, state))
+        Some(self.let_go_plain(lane, words, entrant, token, units, state))
     }
 
     /// A node in stock filled for an operation, with its annex, known to nobody yet.

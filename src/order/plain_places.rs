@@ -14,6 +14,7 @@ use super::graph::Graph;
 use super::joiner::{Joiner, Room};
 use super::lane::Lane;
 use super::node::{DATA_UNIT, GUARD, INLINE_SLOTS, LinkId, Node, meta};
+use super::sole::Words;
 use super::timeline::{Run, Timeline};
 use super::token::Token;
 use crate::abi::types::*;
@@ -67,6 +68,7 @@ impl<'a> Entrant<'a> {
     pub(super) fn wait_in_slot(
         self,
         lane: &mut Lane,
+        words: impl Words,
         predecessor: *const Node,
         token: Token,
         position: usize,
@@ -85,13 +87,8 @@ impl<'a> Entrant<'a> {
         let word = predecessor.load_successors();
         if word.is_awaited(token.generation()) {
             slot.next.store(word.head().0, Ordering::Relaxed);
-            let linked = predecessor.successors.compare_exchange_weak(
-                word.0,
-                word.with_head(LinkId::slot(self.index, position)).0,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            );
-            if linked.is_ok() {
+            let next = word.with_head(LinkId::slot(self.index, position));
+            if words.replace(&predecessor.successors, word.0, next.0) {
                 return Waited {
                     units: unit,
                     well: false,
@@ -111,8 +108,8 @@ impl<'a> Entrant<'a> {
     pub(super) fn take_place(
         self,
         lane: &mut Lane,
-        timeline: &mut Timeline,
-        writer: *const Node,
+        words: impl Words,
+        (timeline, writer): (&mut Timeline, *const Node),
         token: Token,
         (position, mode): (usize, i32),
         at_issue: bool,
@@ -128,7 +125,8 @@ impl<'a> Entrant<'a> {
             slot.epoch.store(timeline.epoch, Ordering::Relaxed);
             let bits = NORN_READ as u32 | meta::PROPAGATES;
             slot.meta.store(bits, Ordering::Relaxed);
-            let waited = self.wait_in_slot(lane, writer, timeline.writer, position, DATA_UNIT);
+            let waited =
+                self.wait_in_slot(lane, words, writer, timeline.writer, position, DATA_UNIT);
             if waited.well {
                 timeline.writer = Token::COMPLETE;
             }
@@ -142,11 +140,11 @@ impl<'a> Entrant<'a> {
         };
         let bits = mode as u32 | propagates | meta::WRITES;
         slot.meta.store(bits, Ordering::Relaxed);
-        let waited = self.wait_in_slot(lane, writer, timeline.writer, position, DATA_UNIT);
+        let waited = self.wait_in_slot(lane, words, writer, timeline.writer, position, DATA_UNIT);
         let mut units = waited.units;
         if timeline.run == Run::Readers {
             let mut joiner = self.joiner(units, timeline.datum);
-            timeline.wait_for_members_at(&mut joiner, lane, at_issue);
+            timeline.wait_for_members_at(&mut joiner, lane, words, at_issue);
             units = joiner.units;
         }
         timeline.writer = token;
@@ -197,6 +195,7 @@ impl Graph {
     pub(super) fn place_plain(
         &self,
         lane: &mut Lane,
+        words: impl Words,
         task: &norn_task,
         accesses: &[norn_access],
         state: u32,
@@ -216,8 +215,8 @@ impl Graph {
             let timeline = unsafe { &mut *place.timeline };
             units += entrant.take_place(
                 lane,
-                timeline,
-                place.writer,
+                words,
+                (timeline, place.writer),
                 token,
                 (position, access.mode),
                 false,

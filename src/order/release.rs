@@ -7,6 +7,7 @@ use super::graph::Graph;
 use super::joiner::unit_of;
 use super::lane::Lane;
 use super::node::{CANCEL_MARK, DATA_MASK, DATA_UNIT, LinkId, LinkPlace, Node, meta};
+use super::sole::Words;
 
 /// Which successors to release.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,6 +102,7 @@ impl Graph {
     pub(crate) fn release_well<'a>(
         &'a self,
         lane: &mut Lane,
+        words: impl Words,
         first: LinkId,
         mut arrive: impl FnMut(&mut Lane, u32, &'a Node),
     ) {
@@ -116,10 +118,7 @@ impl Graph {
             link = LinkId(slot.next.load(Ordering::Relaxed));
             let unit = unit_of(slot.meta.load(Ordering::Relaxed));
             plant!("complete.satisfy");
-            let left = node
-                .pending
-                .fetch_sub(unit, Ordering::AcqRel)
-                .wrapping_sub(unit);
+            let left = words.subtract(&node.pending, unit).wrapping_sub(unit);
             if left == 0 {
                 arrive(lane, consumer, node);
             } else if left & CANCEL_MARK != 0 {

@@ -28,6 +28,7 @@ use super::joiner::{Joiner, Room};
 use super::lane::Lane;
 use super::node::{DATA_UNIT, flag, kind, meta};
 use super::reduce::ReduceRun;
+use super::sole::{Shared, Words};
 use super::token::Token;
 use crate::abi::types::{NORN_COMMUTE, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE};
 use crate::error::Result;
@@ -187,7 +188,7 @@ impl Timeline {
     #[inline]
     fn wait_for_members(&mut self, joiner: &mut Joiner<'_>, lane: &mut Lane) {
         let at_issue = joiner.node.has(flag::ON_ISSUE);
-        self.wait_for_members_at(joiner, lane, at_issue);
+        self.wait_for_members_at(joiner, lane, Shared, at_issue);
     }
 
     /// As `wait_for_members`. `at_issue`: whether the node joins at issue.
@@ -196,6 +197,7 @@ impl Timeline {
         &mut self,
         joiner: &mut Joiner<'_>,
         lane: &mut Lane,
+        words: impl Words,
         at_issue: bool,
     ) {
         let epoch = core::mem::take(&mut self.epoch);
@@ -204,7 +206,7 @@ impl Timeline {
         // Counted before the epoch can satisfy it; the guard keeps the node.
         joiner.units = joiner.units.wrapping_add(DATA_UNIT);
         let entry = joiner.graph.epochs.get(epoch);
-        let step = entry.close(members, joiner.index, at_issue);
+        let step = entry.close(words, members, joiner.index, at_issue);
         let mut over = step.over;
         if step.satisfied {
             joiner.units = joiner.units.wrapping_sub(DATA_UNIT);

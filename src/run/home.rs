@@ -271,9 +271,17 @@ pub(crate) fn resolve_waiting(handle: *mut norn_runtime) -> Result<Kept> {
     })
 }
 
-/// The runtime behind a handle.
+/// The runtime behind a handle. If the calling thread does not sit in it, its graph is shared (`order::sole`).
 #[inline(always)]
 pub(crate) fn resolve(handle: *mut norn_runtime) -> Result<&'static Runtime> {
+    let runtime = find(handle)?;
+    runtime.share_unless_sitting();
+    Ok(runtime)
+}
+
+/// As `resolve`, for who finds out itself whether the calling thread sits in the runtime.
+#[inline(always)]
+pub(crate) fn find(handle: *mut norn_runtime) -> Result<&'static Runtime> {
     let value = handle as usize;
     let entry = &TABLE[(value >> TAG_BITS) % MAX_RUNTIMES];
     // First: where the handle is valid afterwards, this was the runtime.

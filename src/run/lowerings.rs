@@ -75,6 +75,8 @@ impl Lowerings {
 impl Runtime {
     /// Adds a lowering, for as long as it is not removed.
     pub(crate) fn add_lowering(&self, lowering: Arc<dyn Lowering>) {
+        // It has calls of its own that name no runtime.
+        self.graph().share();
         let mut list = self.lowerings.list.write();
         *list = list.iter().cloned().chain([lowering]).collect();
         self.lowerings.note_list(&list);

@@ -11,7 +11,7 @@
 //! | `open` | opening, draining, closing |
 //! | `queues`, `own_queue`, `serial` | runnable tasks, in parallel and in one-thread modes |
 //! | `plain`, `alerts` | plain tasks, one after the other; what interrupts them |
-//! | `worker`, `sleep`, `asymmetric` | the worker's loop; going to sleep and waking |
+//! | `worker`, `sleep` | the worker's loop; going to sleep and waking |
 //! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
 //! | `wait`, `hold` | waiting for tokens and for data |
 //! | `turns`, `opener` | application threads that run bodies while they wait |
@@ -28,7 +28,6 @@
 
 pub(crate) mod alerts;
 mod allowance;
-pub(crate) mod asymmetric;
 pub(crate) mod batch;
 pub(crate) mod blocked;
 pub(crate) mod body;

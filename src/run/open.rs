@@ -25,11 +25,12 @@ use super::home;
 use super::runtime::Runtime;
 use super::seat;
 use super::wait::{Goal, Watching, deadline_of, timed_out};
-use super::{asymmetric, environment, fork};
+use super::{environment, fork};
 use crate::abi::status::{
     NORN_E_CLOSED, NORN_E_INVALID, NORN_E_STATE, NORN_E_TIMEOUT, NORN_E_VERSION,
 };
 use crate::abi::types::*;
+use crate::asymmetric;
 use crate::error::{Error, Result};
 use crate::order::graph::Graph;
 use crate::order::lane::Lane;
@@ -113,6 +114,9 @@ fn open_new(settings: Settings) -> Result<*mut norn_runtime> {
     }
     if opened.settings.caller_works && !opened.callers_run {
         seat::settle_in(opened, 0);
+        if opened.queues.slots.len() == 1 {
+            opened.graph().sole.claim();
+        }
         opened.leave_slot_idle();
     }
     plant!("open.started");

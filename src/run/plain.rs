@@ -20,6 +20,7 @@ use crate::abi::types::*;
 use crate::order::lane::{Lane, count};
 use crate::order::node::{LinkId, Node, clamp_priority, flag, kind};
 use crate::order::plain::{NOT_PLAIN, Submitted, is_plain};
+use crate::order::sole::{Shared, Words};
 use crate::sync::atomic::Ordering;
 
 /// A plain task that may run.
@@ -193,7 +194,10 @@ impl Runtime {
         let lane = match slot {
             // SAFETY: the lane cell belongs to the thread that sits in the slot, which is this one.
             Some(slot) => unsafe { *self.queues.slot(slot).lane.get() },
-            None => seat::own_lane(self)?,
+            None => {
+                self.graph().share();
+                seat::own_lane(self)?
+            }
         };
         // SAFETY: a lane belongs to one thread at a time; `busy` is read and written by that thread only.
         NonNull::new(lane).filter(|lane| !unsafe { lane.as_ref() }.busy)
@@ -201,10 +205,20 @@ impl Runtime {
 
     /// Runs one runnable task, or finds that it need not run; and then what it has made ready and what waits in the queues
     /// of the slot, one after the other, until `leave` or until this thread has other duties.
+    #[inline(always)]
+    pub(crate) fn run_task(&self, slot: usize, node: u32, leave: impl Fn() -> bool) {
+        if self.graph().sole.is_shared() {
+            self.run_burst::<false>(slot, node, leave);
+        } else {
+            self.run_burst::<true>(slot, node, leave);
+        }
+    }
+
+    /// As `run_task`. `SOLE`: its steps may be alone (`order::sole`). If not, they never are: what is shared stays so.
     ///
     /// A function of its own, so that it has the registers.
     #[inline(never)]
-    pub(crate) fn run_task(&self, slot: usize, node: u32, leave: impl Fn() -> bool) {
+    fn run_burst<const SOLE: bool>(&self, slot: usize, node: u32, leave: impl Fn() -> bool) {
         let own = self.queues.slot(slot);
         // SAFETY: the cell belongs to the thread that sits in the slot, which is this one.
         let lane = unsafe { *own.lane.get() };
@@ -222,7 +236,7 @@ impl Runtime {
                 return self.run_any_task(slot, node);
             };
             body.node.set(task.index);
-            let After { here, next } = self.run_plain_task(slot, lane, &body, task);
+            let After { here, next } = self.run_plain_task::<SOLE>(slot, lane, &body, task);
             if !here
                 || self.alerts.any() && self.has_other_duties(slot, own)
                 // SAFETY: this thread's, and no call uses it now.
@@ -267,7 +281,7 @@ impl Runtime {
 
     /// Runs a plain task in `slot`, whose lane no call uses now, as `body`.
     #[inline(always)]
-    fn run_plain_task(
+    fn run_plain_task<const SOLE: bool>(
         &self,
         slot: usize,
         lane: *mut Lane,
@@ -278,8 +292,7 @@ impl Runtime {
             index: node,
             node: entry,
         } = task;
-        // An addition sets the flag: only who has taken the task out of its queue sets it, once.
-        let state = entry.state.fetch_add(flag::STARTED, Ordering::AcqRel);
+        let state = self.graph().start_plain::<SOLE>(entry);
         if state & flag::CANCELLED != 0 {
             self.act(|graph, lane| graph.bury_cancelled(lane, node, state));
             return After::ELSEWHERE;
@@ -325,7 +338,7 @@ impl Runtime {
             return After::ELSEWHERE;
         }
         // SAFETY: this thread's, and no call uses it now.
-        self.complete_plain_task(unsafe { &mut *lane }, slot, task, state)
+        self.complete_plain_task::<SOLE>(unsafe { &mut *lane }, slot, task, state)
     }
 
     /// Calls a body and notes how long it takes.
@@ -338,7 +351,7 @@ impl Runtime {
 
     /// Completes a plain task that has run in `slot`. `state`: as it was before the body.
     #[inline(always)]
-    fn complete_plain_task(
+    fn complete_plain_task<const SOLE: bool>(
         &self,
         lane: &mut Lane,
         slot: usize,
@@ -348,20 +361,18 @@ impl Runtime {
         lane.busy = true;
         count(&lane.counters.changes, 1);
         let bomb = MarkOnPanic(self);
-        let links = self
-            .graph()
-            .complete_plain(lane, task.index, task.node, state);
-        let mut after = After {
-            here: true,
-            next: None,
+        let (links, next) = if !SOLE {
+            self.end_and_release(lane, Shared, task, state)
+        } else if let Some(step) = self.graph().sole.step() {
+            self.end_and_release(lane, step.words(), task, state)
+        } else {
+            self.end_in_company(lane, task, state)
         };
-        if links != LinkId::NONE || Node::slots_in(state) != 0 {
-            after.next = self.release_plain(lane, links);
-            if !lane.ripple.is_quiet() {
-                after.next = self.draw_consequences(lane, slot, after.next);
-                // A destructor may have waited, against the rule.
-                after.here = seat::sits_in(self, slot);
-            }
+        let mut after = After { here: true, next };
+        if (links != LinkId::NONE || Node::slots_in(state) != 0) && !lane.ripple.is_quiet() {
+            after.next = self.draw_consequences(lane, slot, after.next);
+            // A destructor may have waited, against the rule.
+            after.here = seat::sits_in(self, slot);
         }
         core::mem::forget(bomb);
         count(&lane.counters.changes, 1);
@@ -369,13 +380,39 @@ impl Runtime {
         after
     }
 
+    /// The step of `complete_plain_task`: ends the task and releases those who wait for it. Gives the links that it had,
+    /// and the task that it keeps.
+    #[inline(always)]
+    fn end_and_release(
+        &self,
+        lane: &mut Lane,
+        words: impl Words,
+        task: Runnable,
+        state: u32,
+    ) -> (LinkId, Option<Runnable>) {
+        let graph = self.graph();
+        let links = graph.complete_plain(lane, words, task.index, task.node, state);
+        (links, self.release_plain(lane, words, links))
+    }
+
+    /// As `end_and_release`, in a burst that has begun before the graph was shared.
+    #[cold]
+    fn end_in_company(
+        &self,
+        lane: &mut Lane,
+        task: Runnable,
+        state: u32,
+    ) -> (LinkId, Option<Runnable>) {
+        self.end_and_release(lane, Shared, task, state)
+    }
+
     /// Releases those who wait for a plain task. The first that became ready is kept, if it is plain; the others are in the
     /// lane's ripple.
     #[inline(always)]
-    fn release_plain(&self, lane: &mut Lane, links: LinkId) -> Option<Runnable> {
+    fn release_plain(&self, lane: &mut Lane, words: impl Words, links: LinkId) -> Option<Runnable> {
         let graph = self.graph();
         let mut next = None;
-        graph.release_well(lane, links, |lane, index, node| {
+        graph.release_well(lane, words, links, |lane, index, node| {
             if next.is_none() && graph.arrived_plain(node) {
                 next = Some(Runnable { index, node });
             } else {

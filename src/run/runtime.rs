@@ -159,6 +159,14 @@ impl Runtime {
 
     // ----- changing the graph -----
 
+    /// A thread that does not sit here is about to use the graph; see `order::sole`.
+    #[inline(always)]
+    pub(crate) fn share_unless_sitting(&self) {
+        if !self.graph().sole.is_shared() && seat::slot_in(self).is_none() {
+            self.graph().share();
+        }
+    }
+
     /// Changes the graph with this thread's lane, draws the consequences, and schedules what may run.
     #[inline]
     pub(crate) fn act<R>(&self, change: impl FnOnce(&Graph, &mut Lane) -> R) -> R {
@@ -169,7 +177,10 @@ impl Runtime {
         let lane = match slot {
             // SAFETY: the lane cell belongs to the thread that sits in the slot, which is this one.
             Some(slot) => unsafe { *self.queues.slot(slot).lane.get() },
-            None => seat::own_lane(self).unwrap_or(core::ptr::null_mut()),
+            None => {
+                self.graph().share();
+                seat::own_lane(self).unwrap_or(core::ptr::null_mut())
+            }
         };
         // SAFETY: a lane belongs to one thread at a time; `busy` is read and written by that thread only.
         if lane.is_null() || unsafe { (*lane).busy } {
@@ -230,7 +241,7 @@ impl Runtime {
     /// change, or is seen here.
     #[inline(always)]
     pub(crate) fn wake_watchers_of_change(&self) {
-        super::asymmetric::light();
+        crate::asymmetric::light();
         if self.watcher_count.load(Ordering::Relaxed) != 0 {
             self.wake_watchers();
         }

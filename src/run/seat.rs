@@ -71,11 +71,17 @@ pub(crate) fn sits_in(runtime: &Runtime, slot: usize) -> bool {
 
 /// This thread now holds `slot` of `runtime`, for good.
 pub(crate) fn settle_in(runtime: &Runtime, slot: usize) {
+    runtime.graph().share();
     SEAT.set(Seat { runtime, slot });
 }
 
 /// This thread holds no slot any more.
 pub(crate) fn stand() {
+    let seat = SEAT.get();
+    // SAFETY: a thread sits in a slot only of a runtime that lives, as in `slot_elsewhere`.
+    if let Some(runtime) = unsafe { seat.runtime.as_ref() } {
+        runtime.graph().share();
+    }
     SEAT.set(Seat {
         runtime: core::ptr::null(),
         slot: 0,
@@ -84,6 +90,7 @@ pub(crate) fn stand() {
 
 /// This thread now holds `slot` of `runtime`, for a while. Returns what to give to `restore`.
 pub(crate) fn sit(runtime: &Runtime, slot: usize) -> SavedSeat {
+    runtime.graph().share();
     SavedSeat(SEAT.replace(Seat { runtime, slot }))
 }
 

@@ -36,7 +36,7 @@ use crate::sync::thread::Thread;
 use crate::sync::Mutex;
 use crossbeam_utils::CachePadded;
 
-use super::asymmetric;
+use crate::asymmetric;
 use crate::sync::mutant;
 
 const SLEEPING: u64 = 1;

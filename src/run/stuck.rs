@@ -270,6 +270,7 @@ impl Runtime {
                 continue;
             }
             reported = true;
+            self.graph().share();
             self.settings.hooks.log.warn(format_args!(
                 "nothing has completed for {period:?} and nothing runs: {}{}",
                 self.blocked_summary(),

@@ -88,6 +88,8 @@ impl Runtime {
             index: index as i32,
             on_defect: Some(self.defect_teller()),
         };
+        // Before there is a second thread.
+        self.graph().share();
         let carried = Carried(self);
         self.living_threads.fetch_add(1, Ordering::SeqCst);
         let life = Life(carried);
@@ -107,6 +109,7 @@ impl Runtime {
         name: String,
         body: impl FnOnce() + Send + 'static,
     ) -> Result<Thread> {
+        self.graph().share();
         let spec = ThreadSpec {
             name,
             stack_bytes: self.settings.stack_bytes.min(1 << 20),

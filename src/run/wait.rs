@@ -558,7 +558,7 @@ impl<'a> Watching<'a> {
         if !self.watches {
             self.watches = true;
             self.runtime.watcher_count.fetch_add(1, Ordering::SeqCst);
-            super::asymmetric::heavy();
+            crate::asymmetric::heavy();
         }
     }
 }

@@ -15,10 +15,11 @@ use std::sync::atomic::AtomicUsize as Tally;
 use super::body::Begin;
 use super::graph::Graph;
 use super::lane::Lane;
-use super::node::kind;
+use super::node::{flag, kind};
 use super::observers::Notify;
 use super::plain::{NOT_PLAIN, is_plain};
 use super::slab::{Magazine, Slab};
+use super::sole::{Shared, Words};
 use super::token::Token;
 use crate::abi::status::{
     NORN_E_CANCELLED, NORN_E_PROPAGATED, NORN_E_TASK_FAILED, NORN_E_TOO_LATE,
@@ -32,6 +33,7 @@ mod edges;
 mod endings;
 mod issue;
 mod late;
+mod sole;
 mod timelines;
 
 const TASKS: usize = 5;
@@ -160,19 +162,40 @@ impl World {
             };
             let node = self.graph.nodes.get(index);
             let state = node.load_state();
-            if self.graph.begin_body(lane, index) == Begin::Run {
+            let plain = self.straight && state & NOT_PLAIN == 0;
+            if self.begin(lane, index, plain) == Begin::Run {
                 self.body(index);
-                let plain = self.straight && state & NOT_PLAIN == 0;
                 if plain && self.graph.ended_plain(node) {
-                    let links = self.graph.complete_plain(lane, index, node, state);
-                    self.graph.release_well(lane, links, |lane, index, _| {
-                        lane.ripple.arrivals.push(index);
-                    });
+                    match self.graph.sole.step() {
+                        Some(step) => self.end_plain(lane, step.words(), index, state),
+                        None => self.end_plain(lane, Shared, index, state),
+                    }
                 } else {
                     self.graph.end_body(lane, index, None);
                 }
             }
         }
+    }
+
+    fn begin(&self, lane: &mut Lane, index: u32, plain: bool) -> Begin {
+        if !plain {
+            return self.graph.begin_body(lane, index);
+        }
+        let before = self.graph.start_plain::<true>(self.graph.nodes.get(index));
+        if before & flag::CANCELLED == 0 {
+            return Begin::Run;
+        }
+        self.graph.bury_cancelled(lane, index, before);
+        Begin::Skip
+    }
+
+    fn end_plain(&self, lane: &mut Lane, words: impl Words, index: u32, state: u32) {
+        let node = self.graph.nodes.get(index);
+        let links = self.graph.complete_plain(lane, words, index, node, state);
+        self.graph
+            .release_well(lane, words, links, |lane, index, _| {
+                lane.ripple.arrivals.push(index);
+            });
     }
 
     /// What a body does.

@@ -48,6 +48,11 @@ pub(crate) fn prepare() {
     }
 }
 
+/// Whether the frequent side costs next to nothing. A model takes it that it does.
+pub(crate) fn is_cheap() -> bool {
+    cfg!(any(loom, shuttle)) || KIND.load(Ordering::Relaxed) == EXPEDITED
+}
+
 /// The frequent side.
 #[inline(always)]
 pub(crate) fn light() {
