@@ -14,7 +14,9 @@
 
 mod calls;
 mod collective;
+mod inside;
 mod message;
+mod requests;
 mod state;
 #[allow(missing_docs)] // the library has them in its own build
 #[path = "../../src/lower/mpi/table.rs"]
