@@ -253,6 +253,63 @@ fn an_operation_is_carried_out_while_a_body_waits_for_it_behind_norns_back() {
     });
 }
 
+/// Two threads wait without a slot, and one of them leaves when the operation comes that the other waits for. `kept`: the one
+/// worker is in a body meanwhile.
+fn one_of_two_waiting_threads_leaves(kept: bool) {
+    explore(3, move || {
+        let world = Arc::new(World::new(&[ONE]));
+        let device = Arc::new(Device::default());
+        world.runtime().add_lowering(device.clone());
+        // SAFETY: all-zero bytes are the empty description, as the C API says.
+        let how: norn_task = unsafe { core::mem::zeroed() };
+        let step = Arc::new(Step(device.clone()));
+        let promise = world.promise;
+        let step = world
+            .runtime()
+            .submit_operation(&how, &[], &[promise], step)
+            .unwrap();
+        *world.step.lock() = step;
+        if kept {
+            world.submit(0, Does::Outlasts, &[], &[]);
+        }
+        let until = |reached: &dyn Fn() -> bool| {
+            while !reached() {
+                shuttle::thread::yield_now();
+            }
+        };
+        until(&|| !kept || world.runs()[0] == 1);
+        let idlers = |count| {
+            let idlers = &world.runtime().lowerings.idler_count;
+            until(&|| idlers.load(SeqCst) == count);
+        };
+        let stays = beside(&world, move |world| {
+            world.runtime().wait(step, -1).unwrap();
+        });
+        idlers(1);
+        // The last in the list: it is called, and handed the duty, first.
+        let leaves = beside(&world, move |world| {
+            world.runtime().wait(promise, -1).unwrap();
+        });
+        idlers(2);
+        world.runtime().fulfill(promise).unwrap();
+        leaves.join().unwrap();
+        stays.join().unwrap();
+        world.runtime().drain(-1).unwrap();
+        world.runtime().remove_lowering(&*device);
+        world.close(NORN_DRAIN);
+    });
+}
+
+#[test]
+fn a_thread_that_leaves_its_wait_leaves_the_duty_that_it_was_handed() {
+    one_of_two_waiting_threads_leaves(false);
+}
+
+#[test]
+fn a_thread_that_leaves_its_wait_leaves_the_call_to_the_duty_to_another() {
+    one_of_two_waiting_threads_leaves(true);
+}
+
 #[test]
 fn a_body_that_awaits_gives_its_slot_to_a_spare_and_gets_one_back() {
     explore(3, || {
