@@ -1,5 +1,5 @@
-/* An application's stream may be destroyed as soon as norn_stream_record has returned, whatever is still queued on it; the
- * token waits for that all the same.
+/* An application's stream may be destroyed as soon as norn_stream_record has returned: norn does not touch it any more, and
+ * the token ends all the same.
  * SPDX-License-Identifier: Apache-2.0 OR MIT */
 #include "device/raw.h"
 
@@ -20,7 +20,7 @@ int main(void) {
         raw_copy((uint64_t)(uintptr_t)address, (uint64_t)(uintptr_t)memory, COUNT * 8, own);
         norn_token queued;
         CHECK_OK(norn_stream_record(d.rt, d.place, own, &queued));
-        RAW("cuStreamDestroy_v2", (void *), (own));
+        raw_stream_end(own);
         uint64_t key = round, count = COUNT;
         norn_argument arguments[3] = {norn_pointer(x, NORN_READ_WRITE), norn_value(&count, 8), norn_value(&key, 8)};
         norn_task how = NORN_TASK_INIT;
