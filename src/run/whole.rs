@@ -248,12 +248,15 @@ fn two_workers_run_what_two_threads_submit() {
     });
 }
 
-/// Nobody waits in norn, so one of the two workers makes the pass, whichever of them was called to it first.
-#[test]
-fn an_operation_is_carried_out_while_a_body_waits_for_it_behind_norns_back() {
-    explore(3, || {
+/// Nobody waits in norn, so one of the two workers makes the pass, whichever of them was called to it first. `asleep`: both
+/// sleep before.
+fn an_operation_beside_a_body(asleep: bool) {
+    explore(3, move || {
         let world = Arc::new(World::new(&[TWO]));
         world.runtime().add_lowering(world.device.clone());
+        while asleep && world.runtime().sleep.sleeping() != 2 {
+            shuttle::thread::yield_now();
+        }
         world.step(&[]);
         world.submit(0, Does::Outlasts, &[], &[]);
         world.device.wait_for_an_end();
@@ -262,6 +265,16 @@ fn an_operation_is_carried_out_while_a_body_waits_for_it_behind_norns_back() {
         assert_eq!(world.runs()[0], 1);
         world.close(NORN_DRAIN);
     });
+}
+
+#[test]
+fn an_operation_is_carried_out_while_a_body_waits_for_it_behind_norns_back() {
+    an_operation_beside_a_body(false);
+}
+
+#[test]
+fn a_worker_that_is_called_to_an_operation_and_takes_a_body_leaves_it_to_another() {
+    an_operation_beside_a_body(true);
 }
 
 /// Two threads wait without a slot, and one of them leaves when the operation comes that the other waits for. `kept`: the one
