@@ -137,8 +137,8 @@ fn a_worker_that_was_back_soon_takes_much_work_or_few_in_the_end() {
         }
         let small = lane_of(SMALL);
         small.short_runs.set(1);
-        // Two such bodies are worth the way, and many small ones.
-        let larger = lane_of(WORTH_A_STEAL / 2);
+        // Two large bodies are worth the way, and many small ones.
+        let larger = lane_of(WORTH_A_STEAL);
         busy.has(1);
         assert!(!runtime.has_much_work(0, &larger));
         busy.has(2);

@@ -232,6 +232,13 @@ mod tests {
             spoil(&mut other);
             assert!(Layout::of_one_block(&other, element).is_none());
         }
+        // Its bytes can be counted, but not what they extend over, of which 64 would be left.
+        let sparse = Element {
+            bytes: 8,
+            extent: 16,
+        };
+        slice.count = (1 << 60) + 4;
+        assert!(Layout::of_one_block(&slice, sparse).is_none());
     }
 
     #[test]
