@@ -108,6 +108,12 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
+    /// Makes the calling thread one from which its driver takes calls, until what it gives is dropped: for a library that
+    /// reads and writes its memory itself. None: it has no memory of its own.
+    fn enter(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
     /// The copy of a slice of its devices' memory to `staging`, or from there (`up`), as one run of bytes. It keeps that
     /// memory until it has ended. None: the slice is on none of its devices.
     fn copy_staged(

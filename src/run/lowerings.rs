@@ -112,6 +112,12 @@ impl Runtime {
         left.map(|text| format!("; {text}")).collect()
     }
 
+    /// See `Lowering::enter`.
+    pub(crate) fn enter_device(&self) -> Option<Box<dyn Any>> {
+        let list = self.lowerings.list.read();
+        list.iter().find_map(|lowering| lowering.enter())
+    }
+
     /// See `Lowering::rest`.
     pub(super) fn rest(&self) {
         let list = self.lowerings.list.read().clone();

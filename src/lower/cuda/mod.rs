@@ -63,6 +63,7 @@ mod record;
 mod staging;
 mod which_device;
 
+use core::any::Any;
 use core::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -399,12 +400,16 @@ impl Lowering for Cuda {
     }
 
     fn allocate(&self, desc: &norn_data_desc) -> Option<Result<Box<dyn Memory>>> {
-        let wanted = is_for_devices(desc) || desc.kind == NORN_MEMORY_MPI;
-        wanted.then(|| self.allocate_as_described(desc))
+        is_for_devices(desc).then(|| self.allocate_as_described(desc))
     }
 
     fn place_of_address(&self, address: usize) -> Option<norn_place> {
         self.device_of_address(address)
+    }
+
+    fn enter(&self) -> Option<Box<dyn Any>> {
+        let first = self.devices.read().first().cloned()?;
+        Some(Box::new(first.enter().ok()?))
     }
 
     fn staging(&self, place: norn_place, bytes: u64) -> Option<Result<Arc<dyn Memory>>> {

@@ -1,6 +1,7 @@
 //! Declaring messages: from the arguments of a call to an exchange in the graph.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 
@@ -77,8 +78,11 @@ impl World {
         if i64::try_from(layout.bytes).is_err() {
             return Err(invalid(format!("{name}: a message of {} B", layout.bytes)));
         }
-        if layout.place.kind == NORN_PLACE_DEVICE && !self.facts.device_aware {
-            return self.declare_staged(runtime, slice, &layout, envelope, manner);
+        if layout.place.kind == NORN_PLACE_DEVICE {
+            if !self.facts.device_aware {
+                return self.declare_staged(runtime, slice, &layout, envelope, manner);
+            }
+            self.on_device.store(true, Ordering::SeqCst);
         }
         let turn = match key {
             NORN_KEY_ORDER => Some(self.lines.next_ordered(send, peer)?),
@@ -189,14 +193,17 @@ impl World {
         side: Side,
     ) -> Result<Layout> {
         let layout = self.layout_of_any(runtime, slice, name, side)?;
-        if layout.place.kind == NORN_PLACE_DEVICE && !self.facts.device_aware {
-            return Err(Error::new(
-                NORN_E_UNSUPPORTED,
-                format!(
-                    "{name}: device memory, and MPI takes none ({}); copy it to the host first",
-                    self.facts.device_reason
-                ),
-            ));
+        if layout.place.kind == NORN_PLACE_DEVICE {
+            if !self.facts.device_aware {
+                return Err(Error::new(
+                    NORN_E_UNSUPPORTED,
+                    format!(
+                        "{name}: device memory, and MPI takes none ({}); copy it to the host first",
+                        self.facts.device_reason
+                    ),
+                ));
+            }
+            self.on_device.store(true, Ordering::SeqCst);
         }
         Ok(layout)
     }

@@ -7,6 +7,7 @@
 //! and sets it again at its end where something is left, so a stir during a pass is not lost either. While it is clear in
 //! between, the thread on duty is inside the pass, and it looks again before it gives the duty back.
 
+use core::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -60,6 +61,7 @@ impl World {
             return false;
         }
         self.is_active();
+        let _device = self.enter_device(runtime);
         let previous = self.inside.load(Ordering::Relaxed);
         self.inside.store(thread_number(), Ordering::Relaxed);
         engine.take_note(self, runtime, note, finished);
@@ -67,6 +69,12 @@ impl World {
         self.show(&engine);
         self.inside.store(previous, Ordering::Relaxed);
         !finished.is_empty()
+    }
+
+    /// What the thread that is about to call MPI holds meanwhile, where MPI reads and writes device memory itself.
+    fn enter_device(&self, runtime: &Runtime) -> Option<Box<dyn Any>> {
+        let on_device = self.on_device.load(Ordering::Relaxed);
+        on_device.then(|| runtime.enter_device()).flatten()
     }
 
     /// What the engine has left, for those who look without its lock.
@@ -95,6 +103,7 @@ impl World {
         if self.is_anothers() {
             return false;
         }
+        let _device = self.enter_device(runtime);
         // Written under the engine's lock only.
         let previous = self.inside.load(Ordering::Relaxed);
         self.inside.store(thread_number(), Ordering::Relaxed);

@@ -80,6 +80,9 @@ pub(crate) struct World {
     pub(crate) lines: Lines,
     /// The log was told that device memory is staged.
     pub(crate) stages: AtomicBool,
+    /// Something was declared whose device memory MPI reads and writes itself: from then on its calls are made where the driver
+    /// takes calls, which a thread of norn's, or one that has never called the driver, is not by itself.
+    pub(super) on_device: AtomicBool,
     pub(crate) engine: Mutex<Engine>,
     pub(super) control: i32,
     /// Thread inside a pass, as `thread_number` has it; 0 for none.
@@ -176,6 +179,7 @@ impl World {
             settled: AtomicBool::new(false),
             quits: AtomicBool::new(false),
             stages: AtomicBool::new(false),
+            on_device: AtomicBool::new(false),
             detaching: Mutex::new(()),
             complaints: AtomicU32::new(0),
             made: Instant::now(),
