@@ -136,7 +136,7 @@ pub unsafe extern "C" fn norn_fill(
 /// A token for all work that the application has queued so far on a stream of its own. `stream`: a `CUstream` or
 /// `cudaStream_t`; NULL is the legacy default stream.
 /// Errors: `NORN_E_INVALID`, `NORN_E_UNSUPPORTED` (no device is open), `NORN_E_DEVICE`, `NORN_E_CLOSED`. Any thread, inside
-/// tasks too; does not wait for the work.
+/// tasks too; does not wait for the work. The stream is not used after this call has returned: it may be destroyed then.
 ///
 /// # Safety
 /// `stream` is a stream of the device's primary context; `token` is writable.

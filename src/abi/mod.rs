@@ -19,7 +19,9 @@ pub mod status;
 pub mod task;
 pub mod token;
 pub mod types;
+
+// The header keeps the order of these lines: the types of runtimes behind the others, the collectives last.
+pub mod runtime_types;
 pub mod world;
 
-// The header keeps the order of these lines, and has the collectives last.
 pub mod collective;

@@ -41,6 +41,7 @@ use super::lowering::Lowering;
 use super::lowerings::List;
 use super::runtime::Runtime;
 use crate::sync::atomic::Ordering;
+use crate::sync::mutant;
 use crate::sync::thread::Thread as StdThread;
 
 /// The right to make passes, while it lives.
@@ -429,6 +430,8 @@ impl Drop for Idler<'_> {
         drop(idlers);
         // Neither the duty, nor an offer made to this thread, must be lost.
         match left.and_then(|left| left.given) {
+            Some(_) if mutant!("duty_leaves_with_idler") => {}
+            None if mutant!("offer_leaves_with_idler") => {}
             Some(since) => drop(self.0.duty_over(&lowerings.list.read(), since)),
             None => self.0.offer_duty(),
         }

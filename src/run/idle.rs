@@ -139,13 +139,34 @@ mod tests {
     }
 
     #[test]
+    fn what_a_look_costs_and_how_late_it_comes_is_measured_within_a_rest() {
+        let mut budget = Budget::default();
+        budget.looked();
+        assert!(budget.cost.is_none() && budget.beyond.is_none());
+        std::thread::sleep(Duration::from_millis(2));
+        budget.looked();
+        // No pause was given: all of the time was beyond it, and more than the thread used of it.
+        let (cost, beyond) = (budget.cost.unwrap(), budget.beyond.unwrap());
+        assert!(beyond >= Duration::from_millis(2) && cost < beyond);
+        budget.given.set(Duration::from_secs(3600));
+        budget.looked();
+        assert!(budget.beyond.unwrap() <= beyond * 7 / 8);
+        // What comes between two rests is in neither.
+        let of_rest = (budget.cost, budget.beyond);
+        budget.came();
+        budget.looked();
+        assert_eq!((budget.cost, budget.beyond), of_rest);
+    }
+
+    #[test]
     fn the_threads_own_slack_comes_back() {
         let before = own_slack();
         let mut budget = Budget::default();
         budget.looked();
+        assert_eq!(own_slack(), 1);
         budget.looked();
-        assert!(budget.cost.is_some());
         drop(budget);
         assert_eq!(own_slack(), before);
+        assert_ne!(before, 1, "the test shows nothing");
     }
 }

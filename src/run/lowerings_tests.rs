@@ -8,6 +8,7 @@ use crate::order::operation::{Operation, Outcome};
 use crate::run::home;
 use crate::run::open::{close, open_for_test};
 use core::ffi::c_void;
+use std::time::Duration;
 
 #[derive(Default)]
 struct Queue {
@@ -20,6 +21,8 @@ struct Queue {
     keeper: Mutex<Option<std::thread::ThreadId>>,
     /// Passes by other threads.
     vain: AtomicUsize,
+    /// Who finds nothing rests until it is told.
+    rests: AtomicBool,
 }
 
 struct Step {
@@ -79,6 +82,10 @@ impl Lowering for Queue {
     fn wants_pass(&self) -> bool {
         let empty = self.arrived.lock().is_empty() && self.begun.lock().is_empty();
         !empty && !self.shut.load(Ordering::SeqCst)
+    }
+    fn pause(&self) -> Option<Duration> {
+        let rests = self.rests.load(Ordering::SeqCst);
+        rests.then_some(Duration::from_secs(3600))
     }
 }
 
@@ -307,6 +314,29 @@ fn a_worker_with_nothing_to_do_hands_the_duty_on_to_who_waits() {
         *opened.queue.keeper.lock() = None;
         opened.step(&[]);
         while opened.runtime.has_operations_under_way() {
+            std::thread::yield_now();
+        }
+        opened.close();
+    }
+}
+
+#[test]
+fn who_rests_with_the_duty_is_called_when_something_comes() {
+    for way in &WAYS[1..3] {
+        let opened = open(way);
+        let lowerings = &opened.runtime.lowerings;
+        opened.queue.rests.store(true, Ordering::SeqCst);
+        // A worker finds that it can do nothing.
+        *opened.queue.keeper.lock() = Some(std::thread::current().id());
+        opened.step(&[]);
+        while !lowerings.resting.0.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        *opened.queue.keeper.lock() = None;
+        opened.runtime.offer_duty();
+        let until = Instant::now() + Duration::from_secs(30);
+        while opened.runtime.has_operations_under_way() {
+            assert!(Instant::now() < until, "{way:?}: it rests on");
             std::thread::yield_now();
         }
         opened.close();

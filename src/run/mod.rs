@@ -13,7 +13,7 @@
 //! | `plain`, `alerts` | plain tasks, one after the other; what interrupts them |
 //! | `worker`, `sleep` | the worker's loop; going to sleep and waking |
 //! | `seat`, `blocked` | which thread sits where; bodies in an await and their spares |
-//! | `wait`, `hold` | waiting for tokens and for data |
+//! | `wait`, `wait_in_body`, `hold` | waiting for tokens and for data |
 //! | `turns`, `opener` | application threads that run bodies while they wait |
 //! | `idle` | how often to look for what is late |
 //! | `lowering`, `lowerings` | what carries operations out: its interface; those of a runtime |
@@ -72,6 +72,7 @@ pub(crate) mod threads;
 mod topology;
 pub(crate) mod turns;
 pub(crate) mod wait;
+mod wait_in_body;
 #[cfg(all(test, shuttle))]
 mod whole;
 pub(crate) mod worker;

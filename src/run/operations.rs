@@ -102,7 +102,7 @@ impl Runtime {
                 self.hand_over(node, operation);
             }
         } else if !lane.ripple.arrivals.is_empty() {
-            self.settle_submitted(lane, slot);
+            self.settle_submitted(lane);
         }
         core::mem::forget(bomb);
         count(&lane.counters.changes, 1);

@@ -96,3 +96,7 @@ pub(crate) fn doze(runtime: &Runtime, time: Duration) {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[path = "pace_tests.rs"]
+mod tests;

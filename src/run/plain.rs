@@ -112,7 +112,7 @@ impl Runtime {
                 self.sleep.work_added();
             }
         } else if !lane.ripple.arrivals.is_empty() {
-            self.settle_submitted(lane, Some(slot));
+            self.settle_submitted(lane);
         }
         Some(token.into())
     }
@@ -151,7 +151,7 @@ impl Runtime {
             self.queues.push(None, priority, index);
             self.sleep.work_added();
         } else if !lane.ripple.arrivals.is_empty() {
-            self.settle_submitted(lane, None);
+            self.settle_submitted(lane);
         }
         count(&lane.counters.changes, 1);
         self.wake_watchers_of_change();
@@ -178,13 +178,14 @@ impl Runtime {
 
     /// A task that was doomed by a predecessor ends in its submission, or has arrived meanwhile.
     #[inline(never)]
-    pub(super) fn settle_submitted(&self, lane: &mut Lane, slot: Option<usize>) {
+    pub(super) fn settle_submitted(&self, lane: &mut Lane) {
         // Its destructor, which may call norn, gets another lane.
         lane.busy = true;
         self.graph().settle(lane);
         lane.busy = false;
         if !lane.ripple.runnable.is_empty() {
-            self.schedule(lane, slot);
+            // Read after the destructor, which may have waited, against the rule.
+            self.schedule(lane, seat::slot_in(self));
         }
     }
 

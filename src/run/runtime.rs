@@ -184,34 +184,25 @@ impl Runtime {
         };
         // SAFETY: a lane belongs to one thread at a time; `busy` is read and written by that thread only.
         if lane.is_null() || unsafe { (*lane).busy } {
-            return self.act_with_spare_lane(slot, change);
+            return self.act_with_spare_lane(change);
         }
         // SAFETY: as above, and `busy` keeps a call from inside this one from using it too.
         let lane = unsafe { &mut *lane };
-        self.act_with(lane, slot, change)
+        self.act_with(lane, change)
     }
 
     /// A call from inside another one (a destructor that calls norn), or from a thread that is ending.
     #[cold]
-    fn act_with_spare_lane<R>(
-        &self,
-        slot: Option<usize>,
-        change: impl FnOnce(&Graph, &mut Lane) -> R,
-    ) -> R {
+    fn act_with_spare_lane<R>(&self, change: impl FnOnce(&Graph, &mut Lane) -> R) -> R {
         let lane = self.home.take_lane(-1);
         // SAFETY: taken just above, so it is ours alone.
-        let result = self.act_with(unsafe { &mut *lane }, slot, change);
+        let result = self.act_with(unsafe { &mut *lane }, change);
         self.home.give_lane(lane);
         result
     }
 
     #[inline]
-    fn act_with<R>(
-        &self,
-        lane: &mut Lane,
-        slot: Option<usize>,
-        change: impl FnOnce(&Graph, &mut Lane) -> R,
-    ) -> R {
+    fn act_with<R>(&self, lane: &mut Lane, change: impl FnOnce(&Graph, &mut Lane) -> R) -> R {
         lane.busy = true;
         count(&lane.counters.changes, 1);
         let bomb = MarkOnPanic(self);
@@ -221,6 +212,8 @@ impl Runtime {
         self.graph().settle(lane);
         plant!("change.settled");
         core::mem::forget(bomb);
+        // After it: a destructor may have waited, against the rule, and the thread sits elsewhere then.
+        let slot = seat::slot_in(self);
         // Still a part of the change: who lets changes end finds the tasks in their queues.
         if !lane.ripple.runnable.is_empty() {
             self.schedule(lane, slot);

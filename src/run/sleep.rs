@@ -159,7 +159,7 @@ impl Sleep {
             if !mutant!("silent_searcher") {
                 fence(Ordering::SeqCst);
             }
-            if more() {
+            if more() && !mutant!("searcher_wakes_nobody") {
                 self.wake_one();
             }
         }

@@ -20,7 +20,7 @@ use crate::order::body::Begin;
 use crate::order::operation::{Operation, Outcome};
 use crate::run::lowering::Lowering;
 use crate::sync::atomic::AtomicUsize;
-use crate::sync::{Exclusive, Mutex, explore};
+use crate::sync::{Condvar, Exclusive, Mutex, explore};
 
 const NONE: (&str, &str) = ("NORN_WORKERS", "0");
 const ONE: (&str, &str) = ("NORN_WORKERS", "1");
@@ -34,8 +34,7 @@ struct World {
     promise: norn_token,
     ran: [Tally; 8],
     datum: Exclusive,
-    /// The operation that a body outlasts.
-    step: Mutex<norn_token>,
+    device: Arc<Device>,
 }
 
 // SAFETY: the runtime is made for use from several threads, and freed when the others have ended.
@@ -53,7 +52,7 @@ enum Does {
     Writes,
     Awaits,
     Fulfills,
-    /// Goes on until an operation has ended, in no call that waits.
+    /// Goes on until an operation has ended, which norn is not asked for.
     Outlasts,
 }
 
@@ -62,6 +61,19 @@ enum Does {
 struct Device {
     arrived: Mutex<Vec<u32>>,
     count: AtomicUsize,
+    /// Whether anything has ended, for those who wait for it behind norn's back. They must not look again and again: shuttle
+    /// ends a park for no reason at times while any thread can go on, which would make up for a lost wake-up.
+    ended: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Device {
+    fn wait_for_an_end(&self) {
+        let mut ended = self.ended.lock();
+        while !*ended {
+            self.bell.wait(&mut ended);
+        }
+    }
 }
 
 struct Step(Arc<Device>);
@@ -85,6 +97,8 @@ impl Lowering for Device {
         for node in &arrived {
             if runtime.begin_operation(*node) == Begin::Run {
                 runtime.finish_operation(*node, &Outcome::Success);
+                *self.ended.lock() = true;
+                self.bell.notify_all();
             }
         }
         !arrived.is_empty()
@@ -112,13 +126,7 @@ unsafe extern "C" fn body(_: *mut norn_self, argument: *mut c_void) -> i32 {
         Does::Fulfills => {
             let _ = runtime.fulfill(world.promise);
         }
-        Does::Outlasts => loop {
-            let step = *world.step.lock();
-            if step.id != 0 && runtime.test(step).unwrap() {
-                break;
-            }
-            shuttle::thread::yield_now();
-        },
+        Does::Outlasts => world.device.wait_for_an_end(),
     }
     0
 }
@@ -146,7 +154,7 @@ impl World {
             promise,
             ran: core::array::from_fn(|_| Tally::new(0)),
             datum: Exclusive::default(),
-            step: Mutex::default(),
+            device: Arc::default(),
         }
     }
 
@@ -170,6 +178,15 @@ impl World {
             .cast_mut()
             .cast();
         self.runtime().submit(&task, data, after).unwrap()
+    }
+
+    /// An operation of the device.
+    fn step(&self, after: &[norn_token]) -> norn_token {
+        // SAFETY: all-zero bytes are the empty description, as the C API says.
+        let how: norn_task = unsafe { core::mem::zeroed() };
+        let step = Arc::new(Step(self.device.clone()));
+        let step = self.runtime().submit_operation(&how, &[], after, step);
+        step.unwrap()
     }
 
     fn register(&self) -> norn_data {
@@ -231,26 +248,82 @@ fn two_workers_run_what_two_threads_submit() {
     });
 }
 
-/// Nobody waits in norn, so one of the two workers makes the pass, whichever of them was called to it first.
-#[test]
-fn an_operation_is_carried_out_while_a_body_waits_for_it_behind_norns_back() {
-    explore(3, || {
+/// Nobody waits in norn, so one of the two workers makes the pass, whichever of them was called to it first. `asleep`: both
+/// sleep before.
+fn an_operation_beside_a_body(asleep: bool) {
+    explore(3, move || {
         let world = Arc::new(World::new(&[TWO]));
-        let device = Arc::new(Device::default());
-        world.runtime().add_lowering(device.clone());
-        // SAFETY: all-zero bytes are the empty description, as the C API says.
-        let how: norn_task = unsafe { core::mem::zeroed() };
-        let step = Arc::new(Step(device.clone()));
-        let step = world.runtime().submit_operation(&how, &[], &[], step);
-        *world.step.lock() = step.unwrap();
-        world.submit(0, Does::Outlasts, &[], &[]);
-        while world.runtime().live_tasks() != 0 {
+        world.runtime().add_lowering(world.device.clone());
+        while asleep && world.runtime().sleep.sleeping() != 2 {
             shuttle::thread::yield_now();
         }
-        world.runtime().remove_lowering(&*device);
+        world.step(&[]);
+        world.submit(0, Does::Outlasts, &[], &[]);
+        world.device.wait_for_an_end();
+        world.runtime().drain(-1).unwrap();
+        world.runtime().remove_lowering(&*world.device);
         assert_eq!(world.runs()[0], 1);
         world.close(NORN_DRAIN);
     });
+}
+
+#[test]
+fn an_operation_is_carried_out_while_a_body_waits_for_it_behind_norns_back() {
+    an_operation_beside_a_body(false);
+}
+
+#[test]
+fn a_worker_that_is_called_to_an_operation_and_takes_a_body_leaves_it_to_another() {
+    an_operation_beside_a_body(true);
+}
+
+/// Two threads wait without a slot, and one of them leaves when the operation comes that the other waits for. `kept`: the one
+/// worker is in a body meanwhile.
+fn one_of_two_waiting_threads_leaves(kept: bool) {
+    explore(3, move || {
+        let world = Arc::new(World::new(&[ONE]));
+        world.runtime().add_lowering(world.device.clone());
+        let promise = world.promise;
+        let step = world.step(&[promise]);
+        if kept {
+            world.submit(0, Does::Outlasts, &[], &[]);
+        }
+        let until = |reached: &dyn Fn() -> bool| {
+            while !reached() {
+                shuttle::thread::yield_now();
+            }
+        };
+        until(&|| !kept || world.runs()[0] == 1);
+        let idlers = |count| {
+            let idlers = &world.runtime().lowerings.idler_count;
+            until(&|| idlers.load(SeqCst) == count);
+        };
+        let stays = beside(&world, move |world| {
+            world.runtime().wait(step, -1).unwrap();
+        });
+        idlers(1);
+        // The last in the list: it is called, and handed the duty, first.
+        let leaves = beside(&world, move |world| {
+            world.runtime().wait(promise, -1).unwrap();
+        });
+        idlers(2);
+        world.runtime().fulfill(promise).unwrap();
+        leaves.join().unwrap();
+        stays.join().unwrap();
+        world.runtime().drain(-1).unwrap();
+        world.runtime().remove_lowering(&*world.device);
+        world.close(NORN_DRAIN);
+    });
+}
+
+#[test]
+fn a_thread_that_leaves_its_wait_leaves_the_duty_that_it_was_handed() {
+    one_of_two_waiting_threads_leaves(false);
+}
+
+#[test]
+fn a_thread_that_leaves_its_wait_leaves_the_call_to_the_duty_to_another() {
+    one_of_two_waiting_threads_leaves(true);
 }
 
 #[test]

@@ -247,8 +247,22 @@ impl State {
                 ..norn_mpi_done::default()
             };
             self.end_soon(job, request, done);
+            self.release(job, member.rank);
         }
         true
+    }
+
+    /// What was withheld from a rank arrives, in its order.
+    fn release(&mut self, job: usize, rank: usize) {
+        let state = &mut self.jobs[job];
+        state.withheld[rank] = None;
+        let late = core::mem::take(&mut state.late);
+        let (now, later) = late.into_iter().partition(|(_, to, _)| *to == rank);
+        state.late = later;
+        let now: Vec<_> = now;
+        for (comm, destination, envelope) in now {
+            self.arrive(comm, destination, envelope);
+        }
     }
 
     pub fn kill(&mut self, job: usize, rank: usize) {

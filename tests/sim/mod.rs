@@ -14,7 +14,9 @@
 
 mod calls;
 mod collective;
+mod inside;
 mod message;
+mod requests;
 mod state;
 #[allow(missing_docs)] // the library has them in its own build
 #[path = "../../src/lower/mpi/table.rs"]
@@ -81,6 +83,12 @@ impl Job {
     /// go.
     pub fn hold(&self, rank: usize, held: bool) {
         state().jobs[self.number].held[rank] = held;
+    }
+
+    /// Messages of a tag to the rank do not arrive before it cancels a receive: between the cancel of one and the next.
+    #[allow(dead_code)] // not by every test that compiles this in
+    pub fn withhold(&self, rank: usize, tag: i32) {
+        state().jobs[self.number].withheld[rank] = Some(tag);
     }
 
     pub fn counters(&self) -> Counters {

@@ -98,6 +98,9 @@ pub struct JobState {
     pub dead: Vec<bool>,
     /// Ranks whose tests show the ends of sends only.
     pub held: Vec<bool>,
+    /// By rank, the tag whose messages to it do not arrive before it cancels a receive; and those messages.
+    pub withheld: Vec<Option<i32>>,
+    pub late: Vec<(usize, usize, Envelope)>,
     pub first_owner: usize,
     pub counters: Counters,
     /// Calls so far, by name and rank; only of those that may fail.
@@ -270,6 +273,8 @@ impl State {
             random: config.seed,
             dead: vec![false; config.size],
             held: vec![false; config.size],
+            withheld: vec![None; config.size],
+            late: Vec::new(),
             first_owner,
             counters: Counters::default(),
             calls: HashMap::new(),
@@ -391,7 +396,15 @@ impl State {
                     comm,
                     destination,
                     envelope,
-                } => self.arrive(comm, destination, envelope),
+                } => {
+                    let job = self.comms[comm].job;
+                    let job = &mut self.jobs[job];
+                    if job.withheld[destination] == Some(envelope.tag) {
+                        job.late.push((comm, destination, envelope));
+                    } else {
+                        self.arrive(comm, destination, envelope);
+                    }
+                }
                 Event::End { request, done } => self.end(request, done),
             }
         }

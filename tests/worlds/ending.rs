@@ -1,6 +1,9 @@
 //! Detaching and closing.
 
+use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use norn::abi::collective::*;
 use norn::abi::runtime::*;
@@ -253,6 +256,85 @@ fn a_rank_that_cancels_keeps_nobody_waiting_for_what_it_has_posted() {
     });
 }
 
+/// In every way, where rank `receives` has two receives of a key posted, and the other rank has sent one message, which comes
+/// while the receives are cancelled: after the first, so that MPI matches the second with what the first was posted for.
+fn matched_while_cancelled(receives: i32, ends: impl Fn(&Rank, [norn_token; 2]) + Sync) {
+    const KEY: i32 = 5;
+    for way in WAYS {
+        let (posted, sent) = (Barrier::new(2), Barrier::new(2));
+        let config = sim::Config {
+            delay: 0,
+            ..config()
+        };
+        run_way_of_job(way, &config, world_config(), &|rank: &Rank, job| {
+            let mut memory = [[0u8; 8]; 2];
+            let mut tokens = [norn_token::default(); 2];
+            let peer = 1 - rank.rank;
+            if rank.rank == receives {
+                for (token, memory) in tokens.iter_mut().zip(&mut memory) {
+                    *token = rank.recv(&room(memory), peer, KEY.into(), &[]);
+                }
+                // SAFETY: always safe.
+                ok(unsafe { norn_world_flush(rank.world, -1) });
+                job.withhold(rank.rank as usize, KEY);
+            }
+            posted.wait();
+            if rank.rank != receives {
+                // When its end is seen, so would be its arrival.
+                ok(rank.wait(rank.send(&slice(&[7u8; 8]), peer, KEY.into(), &[])));
+            }
+            sent.wait();
+            ends(rank, tokens);
+        });
+    }
+}
+
+fn cancels(rank: &Rank) {
+    // SAFETY: nothing uses the handle any more.
+    let closed = unsafe { norn_close_with(rank.rt, NORN_CANCEL, 20_000_000_000) };
+    assert_ne!(closed, NORN_E_TIMEOUT, "{}", last_error());
+}
+
+#[test]
+fn a_receive_that_is_matched_while_its_rank_quits_ends_as_cancelled() {
+    unsafe extern "C" fn note(arg: *mut c_void, _: norn_token, status: norn_status) {
+        // SAFETY: given below, and alive until the close.
+        unsafe { &*arg.cast::<AtomicI32>() }.store(status, Ordering::SeqCst);
+    }
+    matched_while_cancelled(0, |rank, tokens| {
+        if rank.rank == 0 {
+            let ended = [AtomicI32::new(1), AtomicI32::new(1)];
+            for (token, ended) in tokens.iter().zip(&ended) {
+                let arg = std::ptr::from_ref(ended).cast_mut().cast();
+                // SAFETY: the function takes this argument, which outlives the close.
+                ok(unsafe { norn_on_complete(rank.rt, *token, Some(note), arg) });
+            }
+            cancels(rank);
+            let ended = ended.map(AtomicI32::into_inner);
+            assert_eq!(ended, [NORN_E_CLOSED; 2]);
+        }
+    });
+}
+
+#[test]
+fn a_receive_that_is_matched_when_the_other_rank_has_quit_ends_as_cancelled() {
+    matched_while_cancelled(1, |rank, tokens| {
+        if rank.rank == 0 {
+            // What is still posted makes its end a Quit.
+            let mut memory = [0u8; 8];
+            let _ = rank.recv(&room(&mut memory), 1, 6, &[]);
+            // SAFETY: always safe.
+            ok(unsafe { norn_world_flush(rank.world, -1) });
+            return cancels(rank);
+        }
+        for token in tokens {
+            assert_eq!(rank.wait(token), NORN_E_CLOSED, "{}", last_error());
+            let told = text(&rank.record(token).text);
+            assert!(told.contains("rank 0 has left"), "{told}");
+        }
+    });
+}
+
 #[test]
 fn what_a_detach_waits_for_is_told() {
     on_ranks(&config(), |rank| {
@@ -350,7 +432,7 @@ fn a_cycle_of_ranks_through_a_barrier_ends() {
 #[test]
 fn a_body_that_awaits_what_nobody_sends_ends_with_the_close() {
     struct Await(*mut norn_runtime, norn_token);
-    unsafe extern "C" fn body(_: *mut norn_self, arg: *mut std::ffi::c_void) -> i32 {
+    unsafe extern "C" fn body(_: *mut norn_self, arg: *mut c_void) -> i32 {
         // SAFETY: given below, and alive until the close.
         let what = unsafe { &*arg.cast::<Await>() };
         // SAFETY: the runtime lives.

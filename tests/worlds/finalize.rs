@@ -65,8 +65,13 @@ fn mpi_that_ends_first_fails_what_is_under_way_and_is_not_called_again() {
             vec![received, sent]
         },
         |rank, tokens| {
-            for token in tokens {
-                assert_eq!(rank.wait(*token), NORN_E_PROPAGATED);
+            for (position, token) in tokens.iter().enumerate() {
+                let ended = rank.wait(*token);
+                // The other rank may have failed first, and taken in what was sent to it.
+                if position == 1 && ended == NORN_OK {
+                    continue;
+                }
+                assert_eq!(ended, NORN_E_PROPAGATED);
                 let record = rank.record(*token);
                 assert_eq!(record.cause_status, NORN_E_MPI);
                 let told = text(&record.text);

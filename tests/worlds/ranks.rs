@@ -55,6 +55,11 @@ pub fn config() -> sim::Config {
     sim::Config::default()
 }
 
+/// Whether the environment asks for verify mode, whatever the configuration says.
+pub fn verify_is_asked_for() -> bool {
+    std::env::var_os("NORN_MPI_VERIFY").is_some_and(|value| value == "1")
+}
+
 pub fn registered() {
     static ONCE: Once = Once::new();
     // SAFETY: the table is static.

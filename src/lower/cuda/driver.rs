@@ -182,6 +182,7 @@ driver! {
     cuEventDestroy_v2: event_destroy(event: CUevent);
     cuEventRecord: event_record(event: CUevent, stream: CUstream);
     cuEventQuery: event_query(event: CUevent);
+    cuEventSynchronize: event_synchronize(event: CUevent);
 
     cuMemAlloc_v2: memory_alloc(address: *mut CUdeviceptr, bytes: usize);
     cuMemFree_v2: memory_free(address: CUdeviceptr);

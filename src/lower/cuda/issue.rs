@@ -327,10 +327,16 @@ impl Cuda {
             return;
         }
         let device = guard.devices[index].device.clone();
-        let raw = guard.devices[index].streams[stream].raw();
-        let waited = device.enter().and_then(|_entered| {
-            // SAFETY: a stream of this device's.
-            unsafe { self.driver.stream_synchronize(raw) }
+        let waited = device.enter().and_then(|_entered| match (on, event) {
+            // SAFETY: a stream of this device's, or one of the application's, which lives while work is on it.
+            (Some(stream), _) => unsafe {
+                let raw = guard.devices[index].streams[stream].raw();
+                self.driver.stream_synchronize(raw)
+            },
+            // The application's stream, which may be gone since `norn_stream_record`: its event alone is waited for.
+            // SAFETY: an event of this device's that was recorded.
+            (None, Some(event)) => unsafe { self.driver.event_synchronize(event.0) },
+            (None, None) => Ok(()),
         });
         // Any other refusal says nothing about the work; the next look at its event does.
         if let Err(refused) = waited

@@ -27,6 +27,17 @@ use crate::abi::datatype::{NORN_I64, NORN_MAX};
 use crate::abi::status::NORN_E_MISMATCH;
 use crate::run::runtime::Runtime;
 
+/// A call of a lane that has ended.
+struct Over {
+    lane: u32,
+    /// Of the agreement.
+    number: u64,
+    /// What another rank has said of it.
+    told: Option<Record>,
+    /// The collective that it was for; none where this rank has only joined, or the lane has ended meanwhile.
+    current: Option<Arc<Exchange>>,
+}
+
 impl Engine {
     /// The first collective of its lane is ready, or is owed.
     pub(crate) fn begin_collective(
@@ -128,70 +139,86 @@ impl Engine {
         Ok(())
     }
 
-    /// An agreement has ended.
-    pub(crate) fn guard_ended(
+    /// An agreement has ended, or the comparison of counts that may follow it (`of_counts`).
+    pub(crate) fn agreement_ended(
         &mut self,
         world: &World,
         runtime: &Runtime,
-        lane: u32,
+        (lane, of_counts): (u32, bool),
         done: &norn_mpi_done,
         finished: &mut Finished,
     ) {
         let room = &mut self.lanes[lane as usize];
         room.agreeing = false;
-        let number = room.number;
-        let told = room.told.remove(&number);
-        let current = room.current.take();
+        let over = Over {
+            lane,
+            number: room.number,
+            told: room.told.remove(&room.number),
+            current: room.current.take(),
+        };
         if done.outcome == NORN_MPI_DONE {
-            let Verdict {
-                decliner,
-                difference,
-                counts,
-            } = verdict(&room.said, self.verify.is_on());
-            if decliner == world.rank {
-                let record = match &current {
-                    Some(exchange) if exchange.cause() != 0 || exchange.node() == 0 => {
-                        world.record_of(runtime, exchange.cause())
-                    }
-                    _ => self.failed.clone().unwrap_or_else(|| left(world)),
-                };
-                let control = Control::Declined {
-                    lane,
-                    number,
-                    record,
-                };
-                self.tell_all(world.rank, &control);
-            }
-            match (current, difference) {
-                (None, _) => {}
-                (Some(exchange), Some(difference)) if decliner < 0 => {
-                    let how = mismatch(world, &exchange, &difference);
-                    self.end_collective(world, &exchange, how, finished);
-                }
-                (Some(exchange), None) if decliner < 0 && counts => {
-                    self.ask_for_counts(world, lane, exchange, finished);
-                }
-                (Some(exchange), None) if decliner < 0 => {
-                    self.enter_collective(world, &exchange, finished);
-                }
-                (Some(exchange), _) => {
-                    self.not_entered(world, exchange, (number, decliner), told, finished);
-                }
+            match of_counts {
+                false => self.act_on_agreement(world, runtime, over, finished),
+                true => self.compare_counts(world, over, finished),
             }
         } else {
             let failed = Failed {
-                call: match self.verify.is_on() {
-                    true => "MPI_Iallgather",
-                    false => "MPI_Iallreduce",
+                call: match (of_counts, self.verify.is_on()) {
+                    (true, _) => "MPI_Ialltoall",
+                    (false, true) => "MPI_Iallgather",
+                    (false, false) => "MPI_Iallreduce",
                 },
                 code: done.error,
             };
-            match current {
+            match over.current {
                 Some(exchange) => self.fail_lane(world, &exchange, failed, finished),
                 None => world.fail_from_inside(world.record_of_call(&self.calls(), failed)),
             }
         }
         self.answer_waits(world, lane, finished);
+    }
+
+    /// What all ranks have said is here.
+    fn act_on_agreement(
+        &mut self,
+        world: &World,
+        runtime: &Runtime,
+        over: Over,
+        finished: &mut Finished,
+    ) {
+        let (lane, number) = (over.lane, over.number);
+        let said = &self.lanes[lane as usize].said;
+        let Verdict {
+            decliner,
+            difference,
+            counts,
+        } = verdict(said, self.verify.is_on());
+        if decliner == world.rank {
+            let record = match &over.current {
+                Some(exchange) if exchange.cause() != 0 || exchange.node() == 0 => {
+                    world.record_of(runtime, exchange.cause())
+                }
+                _ => self.failed.clone().unwrap_or_else(|| left(world)),
+            };
+            let control = Control::Declined {
+                lane,
+                number,
+                record,
+            };
+            self.tell_all(world.rank, &control);
+        }
+        let Some(exchange) = over.current else { return };
+        match difference {
+            _ if decliner >= 0 => {
+                self.not_entered(world, exchange, (number, decliner), over.told, finished);
+            }
+            Some(difference) => {
+                let how = mismatch(world, &exchange, &difference);
+                self.end_collective(world, &exchange, how, finished);
+            }
+            None if counts => self.ask_for_counts(world, lane, exchange, finished),
+            None => self.enter_collective(world, &exchange, finished),
+        }
     }
 
     /// All ranks enter and some counts differ: each pair compares its own. Every rank does so, and at once.
@@ -226,36 +253,18 @@ impl Engine {
         }
     }
 
-    /// What the other ranks say of their counts has come.
-    pub(crate) fn counts_ended(
-        &mut self,
-        world: &World,
-        lane: u32,
-        done: &norn_mpi_done,
-        finished: &mut Finished,
-    ) {
+    /// What the other ranks say of their counts is here.
+    fn compare_counts(&mut self, world: &World, over: Over, finished: &mut Finished) {
+        let (lane, number) = (over.lane, over.number);
         let room = &mut self.lanes[lane as usize];
-        room.agreeing = false;
-        let number = room.number;
-        let told = room.told.remove(&number);
         let words = core::mem::take(&mut room.counts);
-        let Some(exchange) = room.current.take() else {
-            return;
-        };
+        let Some(exchange) = over.current else { return };
         let What::Collective(what) = &exchange.what else {
             return;
         };
-        if done.outcome != NORN_MPI_DONE {
-            let failed = Failed {
-                call: "MPI_Ialltoall",
-                code: done.error,
-            };
-            self.fail_lane(world, &exchange, failed, finished);
-            return self.answer_waits(world, lane, finished);
-        }
         let (rows, theirs) = (&room.said[ROW..], &words[words.len() / 2..]);
         let found = compare::counts_differ(rows, what, world.rank, theirs);
-        let difference = match (found, told) {
+        let difference = match (found, over.told) {
             (Some(difference), _) => {
                 let control = Control::Declined {
                     lane,
@@ -270,12 +279,11 @@ impl Engine {
                 self.leave_line(world, &exchange);
                 let room = &mut self.lanes[lane as usize];
                 room.unexplained.insert(number, (exchange, true));
-                return self.answer_waits(world, lane, finished);
+                return;
             }
         };
         let how = mismatch(world, &exchange, &difference);
         self.end_collective(world, &exchange, how, finished);
-        self.answer_waits(world, lane, finished);
     }
 
     /// Some rank has not entered a collective, and so none has.

@@ -446,8 +446,12 @@ impl Engine {
                 }
             }
             Flight::ControlReceive => self.heard(world, runtime, done, finished),
-            Flight::Guard(lane) => self.guard_ended(world, runtime, lane, done, finished),
-            Flight::Counts(lane) => self.counts_ended(world, lane, done, finished),
+            Flight::Guard(lane) => {
+                self.agreement_ended(world, runtime, (lane, false), done, finished);
+            }
+            Flight::Counts(lane) => {
+                self.agreement_ended(world, runtime, (lane, true), done, finished);
+            }
             Flight::Collective(exchange) => self.collective_ended(&exchange, done, finished),
         }
     }

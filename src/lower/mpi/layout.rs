@@ -138,13 +138,65 @@ fn overlaps(count: u64, blocks: u64, stride: u64, planes: u64, plane_stride: u64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi::types::norn_data;
+
+    const ELEMENT: Element = Element {
+        bytes: 8,
+        extent: 8,
+    };
+
+    /// What the general way makes of elements of 8 bytes; distances in elements. Count, blocks, stride, planes and plane stride.
+    fn laid_out(
+        count: u64,
+        (blocks, stride): (u64, u64),
+        (planes, plane_stride): (u64, u64),
+    ) -> [u64; 5] {
+        let slice = Slice {
+            start: 4096,
+            element: 8,
+            extent: 8,
+            count,
+            blocks,
+            stride: stride * 8,
+            planes,
+            plane_stride: plane_stride * 8,
+            place: norn_place::default(),
+            kind: 0,
+            data: norn_data::default(),
+            covers: false,
+        };
+        let layout = Layout::of(&slice, "to", Side::Target).unwrap();
+        assert_eq!(layout.bytes, count * blocks * planes * 8);
+        let dense = layout.blocks * layout.planes == 1;
+        assert_eq!(layout.is_contiguous(), dense);
+        [
+            layout.count,
+            layout.blocks,
+            layout.stride,
+            layout.planes,
+            layout.plane_stride,
+        ]
+    }
+
+    #[test]
+    fn blocks_that_follow_each_other_are_one_and_others_stay() {
+        assert_eq!(laid_out(4, (1, 0), (1, 0)), [4, 1, 0, 1, 0]);
+        assert_eq!(laid_out(4, (3, 4), (1, 0))[..4], [12, 1, 4, 1]);
+        assert_eq!(laid_out(4, (3, 4), (2, 12))[..4], [24, 1, 4, 1]);
+        assert_eq!(laid_out(4, (3, 5), (1, 0))[..4], [4, 3, 5, 1]);
+        // Dense planes that lie apart.
+        assert_eq!(laid_out(4, (3, 4), (2, 20)), [4, 3, 4, 2, 20]);
+        assert_eq!(laid_out(4, (3, 5), (2, 15)), [4, 3, 5, 2, 15]);
+        // Planes of one block are blocks, and may follow each other.
+        assert_eq!(laid_out(4, (1, 0), (3, 9))[..4], [4, 3, 9, 1]);
+        assert_eq!(laid_out(4, (1, 0), (3, 4))[..4], [12, 1, 4, 1]);
+        // Nothing is one block of nothing.
+        assert_eq!(laid_out(0, (3, 5), (2, 15))[..2], [0, 1]);
+    }
 
     #[test]
     fn one_block_of_plain_memory_is_what_the_general_way_makes_of_it() {
-        let element = Element {
-            bytes: 8,
-            extent: 8,
-        };
+        let element = ELEMENT;
         let memory = [0f64; 4];
         // SAFETY: numbers and pointers, for which zero is valid.
         let mut slice: norn_slice = unsafe { core::mem::zeroed() };
@@ -153,13 +205,26 @@ mod tests {
         let layout = Layout::of_one_block(&slice, element).unwrap();
         assert_eq!((layout.address, layout.bytes), (slice.ptr as usize, 32));
         assert!(layout.is_contiguous());
+        let shape = [
+            layout.count,
+            layout.blocks,
+            layout.stride,
+            layout.planes,
+            layout.plane_stride,
+        ];
+        assert_eq!(shape, laid_out(4, (1, 0), (1, 0)));
         for spoil in [
             |slice: &mut norn_slice| slice.blocks = 2,
             |slice: &mut norn_slice| slice.planes = 2,
             |slice: &mut norn_slice| slice.offset = 1,
+            |slice: &mut norn_slice| slice.stride = 4,
+            |slice: &mut norn_slice| slice.plane_stride = 4,
             |slice: &mut norn_slice| slice.flags = 1,
+            |slice: &mut norn_slice| slice.reserved = 1,
             |slice: &mut norn_slice| slice.count = 0,
             |slice: &mut norn_slice| slice.count = u64::MAX / 8,
+            // Eight times that is 32 again.
+            |slice: &mut norn_slice| slice.count = (1 << 61) + 4,
             |slice: &mut norn_slice| slice.ptr = core::ptr::null_mut(),
             |slice: &mut norn_slice| slice.data.id = 1,
         ] {
@@ -167,6 +232,13 @@ mod tests {
             spoil(&mut other);
             assert!(Layout::of_one_block(&other, element).is_none());
         }
+        // Its bytes can be counted, but not what they extend over, of which 64 would be left.
+        let sparse = Element {
+            bytes: 8,
+            extent: 16,
+        };
+        slice.count = (1 << 60) + 4;
+        assert!(Layout::of_one_block(&slice, sparse).is_none());
     }
 
     #[test]
