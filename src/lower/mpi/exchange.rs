@@ -216,15 +216,20 @@ impl Exchange {
 
 impl Operation for Exchange {
     fn arrive(self: Arc<Self>, node: u32) -> bool {
-        let early = self
-            .early
-            .compare_exchange(0, node, Ordering::AcqRel, Ordering::Acquire);
-        if early.is_ok() {
+        if self.arrive_early(node) {
             return false;
         }
         let world = self.world.clone();
         world.note(Note::Arrived(node, self));
         true
+    }
+
+    fn arrive_early(&self, node: u32) -> bool {
+        self.early.load(Ordering::Relaxed) == 0
+            && self
+                .early
+                .compare_exchange(0, node, Ordering::AcqRel, Ordering::Acquire)
+                .is_ok()
     }
 
     fn cancelled(self: Arc<Self>, cause: u32) {
