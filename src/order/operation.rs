@@ -37,6 +37,11 @@ pub(crate) trait Operation: Send + Sync {
         false
     }
 
+    /// As `arrive_early`, by that very thread: nothing has kept it from arriving, and nobody else has it.
+    fn arrive_at_once(&self, _node: u32) -> bool {
+        false
+    }
+
     /// The token was cancelled or closed before the operation was begun; it will not arrive any more. Queues what is
     /// owed to others, and does nothing else, as `arrive`.
     fn cancelled(self: Arc<Self>, cause: u32);

@@ -98,7 +98,10 @@ impl Runtime {
             let node = submitted.as_ref().map_or(0, |new| new.token.index());
             // SAFETY: it has arrived, and is begun by its lowering only, which does not have it yet.
             if let Some(arrived) = unsafe { graph.own_operation(graph.nodes.get(node)) } {
-                self.hand_over(node, arrived);
+                self.lowerings.under_way.fetch_add(1, Ordering::SeqCst);
+                if !arrived.arrive_at_once(node) && arrived.clone().arrive(node) {
+                    self.offer_duty();
+                }
             }
         } else if !lane.ripple.arrivals.is_empty() {
             self.settle_submitted(lane, slot);

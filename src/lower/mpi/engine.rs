@@ -364,7 +364,7 @@ impl Engine {
         let mut flights = core::mem::take(&mut self.ended_flights);
         flights.extend(done.iter().map(|ended| self.take_ended(ended.slot)));
         if flights.iter().flatten().any(|flight| !flight.is_control()) {
-            world.is_active();
+            world.pass_is_active(self);
         }
         for (ended, flight) in done.iter().zip(flights.drain(..)) {
             if let Some(flight) = flight {

@@ -59,7 +59,7 @@ impl World {
             self.note(note);
             return false;
         }
-        self.is_active();
+        self.pass_is_active(&engine);
         let previous = self.inside.load(Ordering::Relaxed);
         self.inside.store(thread_number(), Ordering::Relaxed);
         engine.take_note(self, runtime, note, finished);
