@@ -161,7 +161,7 @@
 // Device memory.
 #define NORN_MEMORY_DEVICE 2
 
-// Memory that MPI transports can register.
+// Memory that MPI transports can register: on the host, ordinary memory; on a device, memory of no pool.
 #define NORN_MEMORY_MPI 3
 
 // The first writer may be declared after its readers: they wait for it.

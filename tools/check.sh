@@ -102,11 +102,17 @@ oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 rustup run "$oldest" cargo --version >/dev/null 2>&1 || oldest=$oldest.0 # rustup knows it by either name
 oldest_rust() { rustup run "$oldest" cargo check --locked --target-dir target/oldest; }
 
-# Random inputs for the model of the fuzzer, which `make soak` drives by coverage.
+# Random inputs for the model of the fuzzer, which `make soak` drives by coverage; then again with threads that lose their
+# cores where they wait or wake each other.
 fuzz_inputs() {
+    local log=$logs/delays.log
     CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_TARGET_DIR=target/fuzz \
-        cargo run --manifest-path tests/fuzz/Cargo.toml --release --locked --no-default-features --bin replay -- \
-        --seeds 0 2000
+        cargo build --manifest-path tests/fuzz/Cargo.toml --release --locked --no-default-features --bin replay || return
+    target/fuzz/release/replay --seeds 0 2000 || return
+    # shellcheck disable=SC2086 # a list of flags
+    cc $strict -std=c11 -O2 -shared -fPIC tests/fuzz/delays.c -o "$build/check/delays.so" -ldl || return
+    LD_PRELOAD=$PWD/$build/check/delays.so target/fuzz/release/replay --seeds 0 2000 2>"$log" || { cat "$log"; return 1; }
+    grep '^delays: [1-9]' "$log" || { echo "fuzz: no thread was delayed"; return 1; }
 }
 
 step setup tools/setup.sh || finish

@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     norn_config config = NORN_CONFIG_INIT;
     norn_module module;
     void *loaded;
-    bytes = (size_t)(argc > 1 ? atoi(argv[1]) : 256) << 20;
+    bytes = (size_t)(argc > 1 ? number(argv[1]) : 256) << 20;
     config.workers = 2;
     DO(norn_open(&config, &rt));
     norn_device_info info = open_device(rt, 0, &place);

@@ -199,10 +199,10 @@ static void wake_up(uint64_t ns, int rounds) {
 }
 
 int main(int argc, char **argv) {
-    int operations = argc > 1 ? atoi(argv[1]) : 20000;
+    int operations = argc > 1 ? number(argv[1]) : 20000;
     norn_config config = NORN_CONFIG_INIT;
     norn_module module;
-    config.workers = argc > 2 ? atoi(argv[2]) : 2;
+    config.workers = argc > 2 ? number(argv[2]) : 2;
     DO(norn_open(&config, &rt));
     norn_device_info info = open_device(rt, STREAMS, &place);
     printf("%s, %d operations, %d workers, %d streams\n", info.name, operations, config.workers, STREAMS);

@@ -135,6 +135,17 @@ static inline double median(double *values, int count) {
     return values[count / 2];
 }
 
+/* A whole number of at least 1, or the program ends. */
+static inline int number(const char *text) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end != 0 || value < 1 || value > 1 << 30) {
+        fprintf(stderr, "%s is no number of at least 1\n", text);
+        exit(2);
+    }
+    return (int)value;
+}
+
 /* Opens the device, or ends the program with 77 where there is none. */
 static inline norn_device_info open_device(norn_runtime *rt, int streams, norn_place *place) {
     norn_device_config config = NORN_DEVICE_CONFIG_INIT;

@@ -310,7 +310,7 @@ int main(int argc, char **argv) {
     norn_runtime *first;
     norn_config config = NORN_CONFIG_INIT;
     void *loaded, *matrix;
-    n = argc > 1 ? atoi(argv[1]) : 32768;
+    n = argc > 1 ? number(argv[1]) : 32768;
     config.workers = 1;
     DO(norn_open(&config, &first));
     norn_device_info info = open_device(first, 1, &place);
@@ -331,8 +331,13 @@ int main(int argc, char **argv) {
     factorise_whole();
     fflush(stdout);
     for (int i = 2; i < argc; i++) {
-        int tile_size = 1024, streams = 32;
-        sscanf(argv[i], "%d,%d", &tile_size, &streams);
+        int tile_size, streams = 32;
+        char *comma = strchr(argv[i], ',');
+        if (comma != NULL) {
+            *comma = 0;
+            streams = number(comma + 1);
+        }
+        tile_size = number(argv[i]);
         run_tiles(2, tile_size, streams);
     }
     if (argc < 3) run_tiles(2, 1024, 32);

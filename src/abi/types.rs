@@ -264,7 +264,7 @@ pub const NORN_MEMORY_HOST: i32 = 0;
 pub const NORN_MEMORY_PINNED: i32 = 1;
 /// Device memory.
 pub const NORN_MEMORY_DEVICE: i32 = 2;
-/// Memory that MPI transports can register.
+/// Memory that MPI transports can register: on the host, ordinary memory; on a device, memory of no pool.
 pub const NORN_MEMORY_MPI: i32 = 3;
 
 /// The first writer may be declared after its readers: they wait for it.

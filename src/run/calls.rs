@@ -14,12 +14,14 @@ use crate::order::token::Token;
 const NO_SUCH_MEMORY: &str =
     "desc: memory that is not the host's ordinary one needs an open device (norn_device_open)";
 
-/// Whether a datum is not in the host's ordinary memory.
+/// Whether a datum is not in the host's ordinary memory, all of which MPI's transports can register.
 fn is_foreign(desc: &norn_data_desc) -> bool {
-    let known = NORN_MEMORY_HOST..=NORN_MEMORY_MPI;
-    // What is no kind at all is refused with the rest of the description.
-    known.contains(&desc.kind)
-        && (desc.kind != NORN_MEMORY_HOST || desc.place.kind == NORN_PLACE_DEVICE)
+    match desc.kind {
+        NORN_MEMORY_PINNED | NORN_MEMORY_DEVICE => true,
+        NORN_MEMORY_HOST | NORN_MEMORY_MPI => desc.place.kind == NORN_PLACE_DEVICE,
+        // What is no kind at all is refused with the rest of the description.
+        _ => false,
+    }
 }
 
 /// A task for the thread that initialised MPI, which is the opener: the lowering has checked that.

@@ -238,8 +238,9 @@ impl Runtime {
 
     /// The duty for less than a pass, whether or not passes are wanted, if nobody has it.
     pub(crate) fn take_duty_for_a_moment(&self) -> Option<Moment<'_>> {
+        // Made only when it is taken: it gives the duty back when it is dropped.
         let taken = self.lowerings.duty.swap(true, Ordering::SeqCst);
-        (!taken).then_some(Moment(self))
+        (!taken).then(|| Moment(self))
     }
 
     /// The duty, which this thread has taken or been given. `since`: see there.

@@ -313,6 +313,29 @@ fn a_worker_with_nothing_to_do_hands_the_duty_on_to_who_waits() {
     }
 }
 
+/// Who asks for the duty while another has it leaves it with that one.
+#[test]
+fn the_duty_for_a_moment_is_nobody_elses_meanwhile() {
+    let opened = open(WAYS[0]);
+    let step = opened.step(&[]);
+    {
+        let _moment = opened.runtime.take_duty_for_a_moment().unwrap();
+        for _ in 0..2 {
+            assert!(opened.runtime.take_duty_for_a_moment().is_none());
+            assert!(opened.runtime.take_duty().is_none());
+        }
+    }
+    {
+        let _duty = opened.runtime.take_duty().unwrap();
+        for _ in 0..2 {
+            assert!(opened.runtime.take_duty_for_a_moment().is_none());
+        }
+    }
+    assert!(opened.runtime.take_duty_for_a_moment().is_some());
+    opened.wait(step).unwrap();
+    opened.close();
+}
+
 /// An operation that has arrived, begun and issued by the test itself, which one-thread modes let nobody do.
 fn issued(opened: &Opened) -> (norn_token, u32) {
     opened.queue.shut.store(true, Ordering::SeqCst);

@@ -1,4 +1,5 @@
-// Edges between real ranks: a ring of ordered edges, failure across ranks, collectives, detach and attach again.
+// Edges between real ranks: a ring of ordered edges, a narrow window of tags, failure across ranks, all collectives, types and
+// planes of MPI's and of norn's, two worlds at once, the application's own messages meanwhile, detach and attach again.
 #include <string.h>
 
 #include "check.h"
@@ -14,8 +15,9 @@ static norn_slice bytes(void *memory, uint64_t count) {
     return slice;
 }
 
+enum { EDGES = 300 };
+
 static void ring(norn_runtime *rt, norn_world *world) {
-    enum { EDGES = 300 };
     static int64_t out[EDGES], in[EDGES];
     static norn_token tokens[2 * EDGES];
     for (int i = 0; i < EDGES; i++) {
@@ -91,6 +93,45 @@ static void collectives(norn_runtime *rt, norn_world *world) {
     OK(norn_bcast(world, &buffer, size - 1, NULL, &token));
     OK(norn_await(rt, token, -1));
     CHECK(word == 99);
+    sum = 0;
+    OK(norn_reduce(world, &from, &to, NORN_MAX, size - 1, NULL, &token));
+    OK(norn_await(rt, token, -1));
+    CHECK(sum == (rank == size - 1 ? size : 0));
+}
+
+// One element of each rank for each rank, and i + 1 of rank i in the v forms.
+static void exchanges(norn_runtime *rt, norn_world *world) {
+    enum { MOST = 8 };
+    double mine[MOST], got[MOST], parts[MOST * (MOST + 1) / 2];
+    uint64_t counts[MOST], all = 0;
+    norn_slice own = bytes(mine, 1), whole = bytes(got, (uint64_t)size);
+    norn_token token;
+    CHECK(size <= MOST);
+    own.type = whole.type = NORN_F64;
+    for (int i = 0; i < size; i++) counts[i] = (uint64_t)i + 1, all += counts[i], mine[i] = 100 * rank, got[i] = -1;
+    OK(norn_gather(world, &own, &whole, NULL, 0, NULL, &token));
+    OK(norn_await(rt, token, -1));
+    for (int i = 0; i < size; i++) CHECK(got[i] == (rank == 0 ? 100 * i : -1));
+    OK(norn_allgather(world, &own, &whole, NULL, NULL, &token));
+    OK(norn_await(rt, token, -1));
+    for (int i = 0; i < size; i++) CHECK(got[i] == 100 * i);
+    // Each rank has what the root was given by it.
+    mine[0] = -1;
+    OK(norn_scatter(world, &whole, &own, NULL, 0, NULL, &token));
+    OK(norn_await(rt, token, -1));
+    CHECK(mine[0] == 100 * rank);
+    own.count = (uint64_t)size;
+    for (int i = 0; i < size; i++) mine[i] = 100 * rank + i;
+    OK(norn_alltoall(world, &own, NULL, &whole, NULL, NULL, &token));
+    OK(norn_await(rt, token, -1));
+    for (int i = 0; i < size; i++) CHECK(got[i] == 100 * i + rank);
+    own.count = counts[rank];
+    norn_slice uneven = bytes(parts, all);
+    uneven.type = NORN_F64;
+    OK(norn_allgather(world, &own, &uneven, counts, NULL, &token));
+    OK(norn_await(rt, token, -1));
+    for (int i = 0, at = 0; i < size; i++)
+        for (int k = 0; k <= i; k++) CHECK(parts[at++] == 100 * i + k);
 }
 
 static void derived(norn_runtime *rt, norn_world *world) {
@@ -120,6 +161,137 @@ static void derived(norn_runtime *rt, norn_world *world) {
     MPI_Type_free(&column);
 }
 
+// The inner cells of a cube to the next rank, and into the inner cells of another cube.
+static void planes(norn_runtime *rt, norn_world *world) {
+    enum { N = 6 };
+    static int64_t out[N][N][N], in[N][N][N];
+    norn_slice from = bytes(out, N - 2), to;
+    norn_token tokens[2];
+    from.type = NORN_I64;
+    from.offset = N * N + N + 1;
+    from.blocks = from.planes = N - 2;
+    from.stride = N;
+    from.plane_stride = N * N;
+    to = from;
+    to.ptr = in;
+    for (int i = 0; i < N * N * N; i++) out[i / N / N][i / N % N][i % N] = 1000 * rank + i, in[i / N / N][i / N % N][i % N] = -1;
+    OK(norn_recv(world, &to, (rank + size - 1) % size, 11, NULL, &tokens[0]));
+    OK(norn_send(world, &from, (rank + 1) % size, 11, NULL, &tokens[1]));
+    OK(norn_await_all(rt, tokens, 2, -1));
+    for (int z = 0; z < N; z++)
+        for (int y = 0; y < N; y++)
+            for (int x = 0; x < N; x++) {
+                int inner = z > 0 && z < N - 1 && y > 0 && y < N - 1 && x > 0 && x < N - 1;
+                CHECK(in[z][y][x] == (inner ? (rank + size - 1) % size * 1000 + (z * N + y) * N + x : -1));
+            }
+}
+
+// A second world on a communicator of half of the ranks, turned round, beside the first: the same keys and numbers, and neither
+// has the other's messages.
+static void two_worlds(norn_runtime *rt, norn_world *world) {
+    enum { EACH = 50 };
+    static int64_t out[2][EACH], in[2][EACH];
+    norn_token tokens[4 * EACH];
+    norn_world *worlds[2] = {world, NULL};
+    norn_world_info info = NORN_WORLD_INFO_INIT;
+    MPI_Comm half;
+    int count = 0, part_rank, part_size;
+    OK(norn_world_flush(world, -1));
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+    MPI_Comm_rank(half, &part_rank);
+    MPI_Comm_size(half, &part_size);
+    OK(norn_world_attach(rt, half, NULL, &worlds[1]));
+    OK(norn_world_get(worlds[1], &info));
+    CHECK(info.rank == part_rank && info.size == part_size);
+    for (int i = 0; i < EACH; i++)
+        for (int w = 0; w < 2; w++) {
+            int me = w ? part_rank : rank, of = w ? part_size : size;
+            int64_t key = i % 2 ? NORN_KEY_ORDER : i;
+            norn_slice from = bytes(&out[w][i], 8), to = bytes(&in[w][i], 8);
+            out[w][i] = 100000 * w + 1000 * me + i;
+            OK(norn_send(worlds[w], &from, (me + 1) % of, key, NULL, &tokens[count++]));
+            OK(norn_recv(worlds[w], &to, (me + of - 1) % of, key, NULL, &tokens[count++]));
+        }
+    OK(norn_await_all(rt, tokens, (uint64_t)count, -1));
+    for (int i = 0; i < EACH; i++) {
+        CHECK(in[0][i] == (rank + size - 1) % size * 1000 + i);
+        CHECK(in[1][i] == 100000 + (part_rank + part_size - 1) % part_size * 1000 + i);
+    }
+    OK(norn_world_detach(worlds[1], -1));
+    OK(norn_world_flush(world, -1));
+    MPI_Comm_free(&half);
+}
+
+// The application's own messages on the communicator that the world was made from, by any source and any tag, before norn's and
+// while they are under way (G3).
+static void own_messages(norn_runtime *rt, norn_world *world) {
+    enum { OWN = 101 };
+    static int out[OWN], in[OWN];
+    int tags[OWN] = {0};
+    MPI_Request requests[2 * OWN];
+    MPI_Status statuses[2 * OWN]; // some headers' MPI_STATUSES_IGNORE has gcc warn
+    for (int i = 0; i < OWN; i++) MPI_Irecv(&in[i], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[i]);
+    ring(rt, world);
+    for (int i = 0; i < OWN; i++) {
+        out[i] = 1000 * rank + i;
+        MPI_Isend(&out[i], 1, MPI_INT, (rank + 1) % size, i, MPI_COMM_WORLD, &requests[OWN + i]);
+        if (i == OWN / 2) ring(rt, world);
+    }
+    MPI_Waitall(2 * OWN, requests, statuses);
+    for (int i = 0; i < OWN; i++) {
+        int tag = in[i] - (rank + size - 1) % size * 1000;
+        CHECK(tag >= 0 && tag < OWN && tags[tag]++ == 0);
+    }
+}
+
+// Many more ordered edges than tags: 64 and 65 of them under way at once, each with its number (G1).
+static void narrow_window(norn_runtime *rt) {
+    enum { ALL = 2000, TAGS = 64 };
+    static int64_t out[ALL], in[ALL];
+    norn_token tokens[2 * (TAGS + 1)];
+    norn_world_config config = NORN_WORLD_CONFIG_INIT;
+    norn_world *world;
+    config.tag_limit = TAGS;
+    config.ordered_lanes = 1;
+    OK(norn_world_attach(rt, MPI_COMM_WORLD, &config, &world));
+    for (int most = TAGS; most <= TAGS + 1; most++) {
+        int count = 0;
+        for (int i = 0; i < ALL; i++) {
+            norn_slice from = bytes(&out[i], 8), to = bytes(&in[i], 8);
+            out[i] = 10000 * rank + i;
+            in[i] = -1;
+            OK(norn_send(world, &from, (rank + 1) % size, NORN_KEY_ORDER, NULL, &tokens[count++]));
+            OK(norn_recv(world, &to, (rank + size - 1) % size, NORN_KEY_ORDER, NULL, &tokens[count++]));
+            if (count < 2 * most && i < ALL - 1) continue;
+            OK(norn_await_all(rt, tokens, (uint64_t)count, -1));
+            count = 0;
+        }
+        for (int i = 0; i < ALL; i++) CHECK(in[i] == (rank + size - 1) % size * 10000 + i);
+    }
+    OK(norn_world_detach(world, -1));
+}
+
+// A datum of norn's in memory for MPI.
+static void memory_for_mpi(norn_runtime *rt, norn_world *world) {
+    norn_data_desc desc = NORN_DATA_DESC_INIT;
+    norn_data data[2];
+    void *memory[2];
+    norn_token tokens[2];
+    desc.bytes = 100000;
+    desc.kind = NORN_MEMORY_MPI;
+    for (int i = 0; i < 2; i++) {
+        OK(norn_data_alloc(rt, &desc, &data[i]));
+        OK(norn_data_pointer(rt, data[i], &memory[i], NULL));
+        memset(memory[i], i ? 0 : rank + 1, desc.bytes);
+    }
+    norn_slice from = norn_slice_of(data[0], NORN_BYTE, desc.bytes), to = norn_slice_of(data[1], NORN_BYTE, desc.bytes);
+    OK(norn_recv(world, &to, (rank + size - 1) % size, 12, NULL, &tokens[0]));
+    OK(norn_send(world, &from, (rank + 1) % size, 12, NULL, &tokens[1]));
+    OK(norn_await_all(rt, tokens, 2, -1));
+    for (uint64_t at = 0; at < desc.bytes; at++) CHECK(((unsigned char *)memory[1])[at] == (rank + size - 1) % size + 1);
+    for (int i = 0; i < 2; i++) OK(norn_data_unregister(rt, data[i]));
+}
+
 int main(int argc, char **argv) {
     int asked = argc > 1 ? atoi(argv[1]) : 3, provided;
     const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
@@ -138,9 +310,16 @@ int main(int argc, char **argv) {
         sizes(rt, world);
         failure(rt, world);
         collectives(rt, world);
-        if (info.thread_level >= NORN_THREAD_SERIALIZED || rank >= 0) derived(rt, world);
+        exchanges(rt, world);
+        derived(rt, world);
+        planes(rt, world);
+        memory_for_mpi(rt, world);
+        two_worlds(rt, world);
+        // Where threads take turns in MPI, the application stays out of it while norn's may be inside.
+        if (info.thread_level != NORN_THREAD_SERIALIZED) own_messages(rt, world);
         OK(norn_world_detach(world, -1));
     }
+    narrow_window(rt);
     (void)norn_close(rt);
     MPI_Finalize();
     if (rank == 0) printf("edges: %d ranks, level %d: ok\n", size, asked);

@@ -3,9 +3,10 @@
 // A seed makes steps in one global order: tasks, messages by key and in order, sums over all ranks; some tasks fail. Every
 // rank submits its own steps in an order of its own that keeps what the API gives a meaning (per datum, per key, per
 // ordered pair, per lane). Whatever the mode and the number of tags, every datum ends with the value, or the failure, of
-// the global order.
+// the global order. In a further run one rank quits, leaves early or cancels a step in the middle of its submissions: then
+// every datum of the others ends so, or failed, and nobody waits for ever.
 //
-//   random FIRST COUNT    seeds FIRST to FIRST + COUNT - 1, each in async, sync and shuffle
+//   random FIRST COUNT    seeds FIRST to FIRST + COUNT - 1, each in async, sync and shuffle, and once disturbed
 #include <string.h>
 
 #include "check.h"
@@ -32,6 +33,12 @@ struct value {
     int64_t element[MOST_ELEMENTS];
 };
 static struct value expected[MOST_RANKS][MOST_DATA];
+
+// What one rank does at `before`: of its own steps as it submits them, or (LEAVES) of the global order.
+enum { UNDISTURBED, QUITS, LEAVES, CANCELS, KINDS };
+struct blow {
+    int kind, rank, before;
+};
 
 static uint64_t next(uint64_t *state) { // splitmix64
     uint64_t mixed = *state += 0x9e3779b97f4a7c15u;
@@ -176,13 +183,14 @@ static int32_t show(void *arg, const char *text, uint64_t bytes) {
     return 0;
 }
 
-static void submit(norn_runtime *rt, norn_world *world, int number, const norn_data *data, int64_t (*memory)[MOST_ELEMENTS],
-                   struct work *work) {
+static norn_token submit(norn_runtime *rt, norn_world *world, int number, const norn_data *data,
+                         int64_t (*memory)[MOST_ELEMENTS], struct work *work) {
     const struct step *step = &program.step[number];
     uint64_t elements = (uint64_t)step->elements;
     norn_task task = NORN_TASK_INIT;
     norn_access accesses[2] = {norn_update(data[step->target]), norn_read(data[step->source])};
     norn_slice slice;
+    norn_token token = {0};
     switch (step->kind) {
     case TASK:
         *work = (struct work){number, step->fails, memory[step->source], memory[step->target]};
@@ -190,26 +198,27 @@ static void submit(norn_runtime *rt, norn_world *world, int number, const norn_d
         task.arg = work;
         task.accesses = accesses;
         task.access_count = step->source == step->target ? 1 : 2;
-        OK(norn_submit(rt, &task, NULL));
+        OK(norn_submit(rt, &task, &token));
         break;
     case MESSAGE:
         if (step->rank == rank) {
             slice = norn_slice_of(data[step->source], NORN_I64, elements);
-            OK(norn_send(world, &slice, step->to, step->key, NULL, NULL));
+            OK(norn_send(world, &slice, step->to, step->key, NULL, &token));
         }
         if (step->to == rank) {
             slice = norn_slice_of(data[step->target], NORN_I64, elements);
-            OK(norn_recv(world, &slice, step->rank, step->key, NULL, NULL));
+            OK(norn_recv(world, &slice, step->rank, step->key, NULL, &token));
         }
         break;
     case SUM:
         slice = norn_slice_of(data[step->source], NORN_I64, elements);
-        OK(norn_allreduce(world, NULL, &slice, NORN_SUM, NULL, NULL));
+        OK(norn_allreduce(world, NULL, &slice, NORN_SUM, NULL, &token));
         break;
     }
+    return token;
 }
 
-static void run(int32_t mode) {
+static void run(int32_t mode, struct blow blow) {
     static int64_t memory[MOST_DATA][MOST_ELEMENTS];
     static struct work works[MOST_STEPS];
     norn_config config = NORN_CONFIG_INIT;
@@ -232,7 +241,20 @@ static void run(int32_t mode) {
         desc.bytes = (uint64_t)program.elements * sizeof **memory;
         OK(norn_data_register(rt, &desc, &data[at]));
     }
-    for (int at = 0; at < count; at++) submit(rt, world, order[at], data, memory, &works[at]);
+    if (blow.rank != rank) blow.kind = blow.kind == UNDISTURBED ? UNDISTURBED : KINDS; // another rank's
+    for (int at = 0; at < count; at++) {
+        // It takes part in all that comes before, whatever the order of its own submissions: what it waits for in its close
+        // would else wait for what it never declares.
+        if (blow.kind == LEAVES && order[at] >= blow.before % program.steps) continue;
+        if (blow.kind == QUITS && at == blow.before % count) break;
+        norn_token token = submit(rt, world, order[at], data, memory, &works[at]);
+        if (blow.kind == CANCELS && at == blow.before % count) (void)norn_cancel(rt, token);
+    }
+    if (blow.kind == QUITS || blow.kind == LEAVES) {
+        norn_status closed = norn_close_with(rt, blow.kind == QUITS ? NORN_CANCEL : NORN_DRAIN, 60000000000);
+        CHECK(closed != NORN_E_TIMEOUT && closed != NORN_E_INTERNAL && closed != NORN_E_MPI);
+        return;
+    }
     for (int at = 0; at < program.data; at++) {
         const struct value *right = &expected[rank][at];
         norn_access access = norn_read(data[at]);
@@ -246,7 +268,7 @@ static void run(int32_t mode) {
         int is_right = right->failed ? ended == NORN_E_PROPAGATED
                                      : ended == NORN_OK && !memcmp(memory[at], right->element,
                                                                    (size_t)program.elements * sizeof **memory);
-        if (is_right) continue;
+        if (is_right || (blow.kind != UNDISTURBED && ended == NORN_E_PROPAGATED)) continue;
         fprintf(stderr, "seed %llu, %d ranks, mode %d: datum %d of rank %d ended with %s (%s), expected %s\n",
                 (unsigned long long)program.seed, size, (int)mode, at, rank, norn_status_name(ended),
                 ended ? norn_last_error() : "another value", right->failed ? "a failure" : "a value");
@@ -255,7 +277,17 @@ static void run(int32_t mode) {
     }
     // What failed was looked at where it reached a datum; other failures are the close's to report.
     norn_status closed = norn_close(rt);
-    CHECK(closed == NORN_OK || closed == NORN_E_TASK_FAILED || closed == NORN_E_PROPAGATED);
+    CHECK(blow.kind != UNDISTURBED ? closed != NORN_E_TIMEOUT && closed != NORN_E_INTERNAL && closed != NORN_E_MPI
+                                   : closed == NORN_OK || closed == NORN_E_TASK_FAILED || closed == NORN_E_PROPAGATED);
+}
+
+// The same on all ranks.
+static struct blow draw_blow(void) {
+    uint64_t random = program.seed * 991 + (uint64_t)size;
+    struct blow blow = {.kind = 1 + below(&random, KINDS - 1)};
+    blow.rank = below(&random, size);
+    blow.before = below(&random, MOST_STEPS);
+    return blow;
 }
 
 int main(int argc, char **argv) {
@@ -269,7 +301,8 @@ int main(int argc, char **argv) {
     for (uint64_t seed = first; seed < first + count; seed++) {
         make_program(seed);
         run_oracle();
-        for (int at = 0; at < 3; at++) run(modes[at]);
+        for (int at = 0; at < 3; at++) run(modes[at], (struct blow){.kind = UNDISTURBED});
+        run(modes[seed % 3], draw_blow());
     }
     MPI_Finalize();
     if (rank == 0) printf("random: %llu graphs on %d ranks: right\n", (unsigned long long)count, size);

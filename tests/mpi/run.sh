@@ -184,13 +184,15 @@ many_ranks() { # MPI FAMILY: the programs
         compile "$1" "$2" "${program}_$1" "$here/$program.c" $norn -pthread
     done
 }
-goes_down() { # MPI fails|killed: the job ends, and not well. The launcher's own status may look like one of timeout's
+goes_down() { # MPI fails|killed|aborts: the job ends, and not well. The launcher's own status may look like one of timeout's
     local status=0
     # shellcheck disable=SC2016 # for the inner shell
     in_time sh -c '"$@" || exit 1' sh "$mpis/$1/mpirun" -n 4 "./one_rank_down_$1" "$2" >down.log 2>&1 || status=$?
     cat down.log
     [ "$status" -eq 1 ]
+    no 'has seen no failure' down.log
     if [ "$2" = fails ]; then [ "$(grep -c 'has seen it' down.log)" -eq 4 ]; else no 'has seen it' down.log; fi
+    if [ "$2" = aborts ]; then grep 'calls MPI_Abort' down.log; fi
 }
 in_fortran() { # MPI: the module compiled by this MPI's compiler, and a program that uses it
     local file folder=$work/fortran_$1
@@ -352,6 +354,7 @@ while read -r name family; do
     [ -x "edges_$name" ] || continue
     for level in 0 1 2 3; do check "$name: edges between 2 ranks, thread level $level" edges "$name" 2 $level; done
     check "$name: edges within one rank" edges "$name" 1 3
+    check "$name: edges within one rank, without a launcher" in_time "./edges_$name" 3
     check "$name: edges between 4 ranks" edges "$name" 4 3
     if [ -d "$standin" ]; then
         check "$name: edges from device memory, staged" device_edges "$name" "$family" 2
@@ -367,7 +370,7 @@ while read -r name family; do
     fi
     check "$name: programs of random graphs and of ranks in trouble compile" many_ranks "$name" "$family"
     # Many graphs under the distribution's MPIs, some under the others.
-    case $name in *4) few=6 && ranks_to_run="2 3 4 6" ;; *) few=3 && ranks_to_run="2 4" ;; esac
+    case $name in *4) few=6 && ranks_to_run="2 3 4 5 6" ;; *) few=3 && ranks_to_run="2 4" ;; esac
     for ranks in $ranks_to_run; do
         seeds=$([ -n "${FULL:-}" ] && echo 300 || echo $few)
         check "$name: random graphs on $ranks ranks" mpirun "$name" "$ranks" "./random_$name" "${ranks}000" "$seeds"
@@ -377,7 +380,7 @@ while read -r name family; do
     # Each round takes two dozen communicators. MPICH has some two thousand.
     case $name in mpich*) rounds=100 ;; *) rounds=30 ;; esac
     check "$name: worlds attached again and again" mpirun "$name" 2 "./attached_$name" "$([ -n "${FULL:-}" ] && echo 5000 || echo $rounds)"
-    for why in fails killed; do check "$name: one rank of four goes down, $why" goes_down "$name" "$why"; done
+    for why in fails killed aborts; do check "$name: one rank of four goes down, $why" goes_down "$name" "$why"; done
     for why in fails leaves; do
         check "$name: a collective without an agreement, one rank $why" mpirun "$name" 3 "./unguarded_$name" $why
     done

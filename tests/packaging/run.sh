@@ -84,6 +84,12 @@ headers_installed() {
 check "header: include/norn.h is what src/abi says" "$top/tools/header.sh" --check
 check "header: include/norn_dl.h is what include/norn.h says" "$top/tools/dl_header.py" --check
 check "header: the installed ones are the committed ones" headers_installed
+# A device is a device: whose it is only comments say, and norn_cuda.h.
+no_word_cuda() {
+    local header
+    for header in norn.h norn_dl.h; do sed 's,//.*,,' "$top/include/$header" | no -iE 'cuda|CUstream|CUevent'; done
+}
+check "header: no type of CUDA's, and no name with the word" no_word_cuda
 for compiler in gcc clang; do
     has $compiler || continue
     for standard in c99 c11 c17 c2x; do

@@ -9,7 +9,8 @@
 #   FULL=1                     also the C tests at their full sizes (10^7 tasks; an hour or more, not counted), and norn under
 #                              each MPI with what takes minutes or gigabytes (edges over 2 GiB: 12 GiB of memory)
 #
-# Half of the time is the fuzzer's, a quarter the random graphs' on one rank and on several, a quarter the sanitizers'; building comes on top.
+# Three eighths of the time are the fuzzer's, an eighth goes to its inputs and to random graphs with delayed threads, a quarter to
+# random graphs on one rank and on several, a quarter to the sanitizers; building comes on top.
 # What fails is kept and printed with the command that repeats it.
 set -u -o pipefail
 cd "$(dirname "$0")/../.." || exit 1
@@ -102,6 +103,32 @@ fuzz() { # SECONDS
     report fuzz $status "${runs:-some} sequences of calls; ${cover:-cov: ?} edges, ${features:-ft: ?} features, $(find "$corpus" -type f | wc -l) inputs kept"
 }
 
+# The same inputs without coverage, and random graphs, with threads that lose their cores where they wait or wake each other.
+delays() { # SECONDS
+    local until from=$seed step=500 status=0 programs=target/fuzz/release/replay
+    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_TARGET_DIR=target/fuzz cargo build \
+        --manifest-path tests/fuzz/Cargo.toml --release --locked --no-default-features --bin replay >"$out/delays.log" 2>&1 &&
+        cc -std=c11 -O2 -shared -fPIC tests/fuzz/delays.c -o "$out/delays.so" -ldl >>"$out/delays.log" 2>&1 &&
+        programs="$programs $(CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-run --test random_graphs \
+            --test random_worlds 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p' | tr '\n' ' ')" ||
+        { report delays 1 "not built; $out/delays.log"; return; }
+    until=$((SECONDS + $1))
+    while [ $SECONDS -lt $until ] && [ $status -eq 0 ]; do
+        for program in $programs; do
+            case $program in */replay) set -- --seeds "$from" $((from + step)) ;; *) set -- ;; esac
+            FUZZ_TRACE=1 NORN_TEST_FROM=$from NORN_TEST_GRAPHS=50 DELAYS=$from LD_PRELOAD=$out/delays.so timeout 600 "$program" "$@" \
+                >"$out/delays.log" 2>&1 || {
+                status=1
+                cp "$out/delays.log" "$out/found/delays-$from.log"
+                echo "repeat with: NORN_TEST_FROM=$from NORN_TEST_GRAPHS=50 DELAYS=$from LD_PRELOAD=$out/delays.so $program $*"
+                break
+            }
+        done
+        from=$((from + step))
+    done
+    report delays $status "seeds $seed to $((from - 1)): inputs of the fuzzer, and of each 500 fifty graphs on one rank and on several"
+}
+
 sanitizers() { # SECONDS: rounds of all variants with fresh graphs
     local until=$((SECONDS + $1)) from=$seed rounds=0 status=0 reason
     reason=$(tests/sanitizers/run.sh --missing) || { report sanitizers 1 "left out: $reason"; return; }
@@ -126,7 +153,8 @@ under_each_mpi() {
 }
 
 misuse
-fuzz $((given / 2))
+fuzz $((given * 3 / 8))
+delays $((given / 8))
 graphs $((given / 8))
 worlds $((given / 8))
 sanitizers $((given / 4))

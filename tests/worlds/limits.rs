@@ -242,3 +242,79 @@ fn a_flush_in_time_names_the_task_that_runs_and_the_message_under_way() {
         &body,
     );
 }
+
+#[test]
+fn the_watchdog_names_the_rank_the_edge_and_both_ends() {
+    use std::ffi::{CStr, c_char, c_void};
+    use std::sync::Mutex;
+    unsafe extern "C" fn keep(arg: *mut c_void, _: i32, text: *const c_char) {
+        // SAFETY: the test's lines, and a zero-terminated text.
+        unsafe {
+            let lines = &*arg.cast::<Mutex<String>>();
+            let mut lines = lines.lock().expect("no panic holds it");
+            lines.push_str(&CStr::from_ptr(text).to_string_lossy());
+        }
+    }
+    // In the other modes bodies and passes are made inside calls only, so nothing is posted before the await.
+    for workers in [0, 2] {
+        let both = Barrier::new(2);
+        let way = Way(norn::abi::types::NORN_MODE_ASYNC, workers);
+        run_way_of_job(
+            way,
+            &config(),
+            world_config(),
+            &|rank: &Rank, job: &sim::Job| {
+                let lines = Mutex::new(String::new());
+                let config = norn_config {
+                    struct_size: size_of::<norn_config>(),
+                    workers,
+                    watchdog_ns: if rank.rank == 0 { 20_000_000 } else { -1 },
+                    log: Some(keep),
+                    log_arg: (&raw const lines).cast_mut().cast(),
+                    // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+                    ..unsafe { std::mem::zeroed() }
+                };
+                let (mut rt, mut world) = (std::ptr::null_mut(), std::ptr::null_mut());
+                let comm = job.comms[rank.rank as usize];
+                // SAFETY: the pointers are of live variables.
+                unsafe {
+                    ok(norn_open_version(HEADER, &config, &mut rt));
+                    ok(norn_world_attach_f(rt, comm, &world_config(), &mut world));
+                }
+                let watched = Rank { rt, world, ..*rank };
+                let mut memory = [0i64; 2];
+                if rank.rank == 0 {
+                    let received = watched.recv(&room_of_numbers(&mut memory), 1, 7, &[]);
+                    let said = || {
+                        let lines = lines.lock().expect("no panic holds it");
+                        lines
+                            .contains("nothing has completed")
+                            .then(|| lines.clone())
+                    };
+                    let told = loop {
+                        // SAFETY: always safe.
+                        ok(unsafe { norn_progress(rt) });
+                        match said() {
+                            Some(told) => break told,
+                            None => std::thread::sleep(std::time::Duration::from_millis(5)),
+                        }
+                    };
+                    for part in [
+                        "receive of 16 B from rank 1, key 7",
+                        "on rank 0",
+                        "rank 1 has not sent it",
+                    ] {
+                        assert!(told.contains(part), "{told}");
+                    }
+                    both.wait();
+                    ok(watched.wait(received));
+                } else {
+                    both.wait();
+                    ok(watched.wait(watched.send(&numbers(&memory), 0, 7, &[])));
+                }
+                // SAFETY: nothing uses the handle any more.
+                ok(unsafe { norn_close(rt) });
+            },
+        );
+    }
+}

@@ -82,3 +82,31 @@ fn a_message_comes_although_one_task_always_makes_the_next_ready() {
         });
     }
 }
+
+/// Nothing is under way but what every world has posted for what other ranks may tell it: no thread of norn's looks for that
+/// again and again.
+#[test]
+fn nobody_looks_while_nothing_but_the_control_receive_is_posted() {
+    for workers in [0, 1, 2] {
+        let both = std::sync::Barrier::new(2);
+        let way = Way(NORN_MODE_ASYNC, workers);
+        run_way_of_job(way, &config(), world_config(), &|rank: &Rank, job| {
+            let (given, mut got) = ([rank.rank as u8; 8], [9u8; 8]);
+            let peer = 1 - rank.rank;
+            let sent = rank.send(&slice(&given), peer, 0, &[]);
+            ok(rank.wait(rank.recv(&room(&mut got), peer, 0, &[])));
+            ok(rank.wait(sent));
+            both.wait();
+            // Those who have just had something to do may still look around; then comes a time without any look, which a
+            // timed one would end, however seldom.
+            let quiet = rank.rank != 0
+                || (0..30).any(|_| {
+                    let before = job.counters().tests;
+                    std::thread::sleep(Duration::from_millis(300));
+                    job.counters().tests == before
+                });
+            both.wait();
+            assert!(quiet, "{way:?}: {:?}", job.counters());
+        });
+    }
+}

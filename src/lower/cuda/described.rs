@@ -4,7 +4,7 @@ use super::Cuda;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_UNSUPPORTED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
-use crate::order::memory::{HostMemory, Memory};
+use crate::order::memory::Memory;
 
 /// Whether a description of memory is for a lowering of devices.
 pub(super) fn is_for_devices(desc: &norn_data_desc) -> bool {
@@ -25,7 +25,6 @@ impl Cuda {
                 let device = self.device(desc.place, "desc.place")?;
                 device.allocate(desc.bytes.max(1), true)
             }
-            (NORN_MEMORY_MPI, false) => Ok(Box::new(HostMemory::new(desc.bytes.max(1))?)),
             (NORN_MEMORY_PINNED, false) => {
                 let devices = self.devices.read();
                 let device = devices
@@ -83,7 +82,6 @@ impl Cuda {
                 device.check_owns(desc.ptr as u64, desc.bytes)
             }
             (NORN_MEMORY_PINNED, false) => self.check_pinned(desc.ptr as u64, desc.bytes),
-            (NORN_MEMORY_MPI, false) => Ok(()),
             (kind, _) => Err(mismatch(kind, on_device)),
         }
     }

@@ -399,8 +399,7 @@ impl Lowering for Cuda {
     }
 
     fn allocate(&self, desc: &norn_data_desc) -> Option<Result<Box<dyn Memory>>> {
-        let wanted = is_for_devices(desc) || desc.kind == NORN_MEMORY_MPI;
-        wanted.then(|| self.allocate_as_described(desc))
+        is_for_devices(desc).then(|| self.allocate_as_described(desc))
     }
 
     fn knows_addresses(&self) -> bool {

@@ -109,6 +109,9 @@ impl Cuda {
         }
         let events = &mut guard.devices[index].events;
         let recorded = events.take(driver).and_then(|event| {
+            if mutant!("issue_before_record") {
+                return Ok(event);
+            }
             // SAFETY: an event and a stream of this device, whose context is current.
             match unsafe { driver.event_record(event.0, raw) } {
                 Ok(()) => Ok(event),

@@ -10,7 +10,7 @@ int main(void) {
     uint64_t on_device, managed;
     RAW("cuMemAlloc_v2", (uint64_t *, size_t), (&on_device, BYTES));
     RAW("cuMemAllocManaged", (uint64_t *, size_t, unsigned), (&managed, BYTES, 1));
-    static char ordinary[BYTES];
+    static _Alignas(8) char ordinary[BYTES];
     norn_data data;
 
     /* Memory of a device under the default description, which is the host's. */
@@ -47,6 +47,23 @@ int main(void) {
     CHECK_STATUS(norn_data_rebind(d.rt, data, (void *)on_device, BYTES), NORN_E_INVALID);
     CHECK_SAYS("ptr 0x");
     CHECK_OK(norn_data_unregister(d.rt, data));
+
+    /* Memory for MPI, on the device and on the host. */
+    norn_data for_mpi[2];
+    norn_token copied;
+    norn_data_desc shared = NORN_DATA_DESC_INIT;
+    shared.bytes = BYTES, shared.kind = NORN_MEMORY_MPI;
+    CHECK_OK(norn_data_alloc(d.rt, &shared, &for_mpi[1]));
+    shared.place = d.place;
+    CHECK_OK(norn_data_alloc(d.rt, &shared, &for_mpi[0]));
+    CHECK_OK(norn_data_pointer(d.rt, for_mpi[1], &pointer, NULL));
+    for (uint64_t i = 0; i < BYTES / 8; i++) ((uint64_t *)pointer)[i] = 3 * i;
+    device_copy(&d, for_mpi[1], for_mpi[0], BYTES / 8);
+    norn_slice into = norn_slice_at(ordinary, NORN_U64, BYTES / 8), all = norn_slice_of(for_mpi[0], NORN_U64, BYTES / 8);
+    CHECK_OK(norn_copy(d.rt, &all, &into, NULL, &copied));
+    CHECK_OK(norn_await(d.rt, copied, FOREVER));
+    CHECK(memcmp(ordinary, pointer, BYTES) == 0);
+    for (int i = 0; i < 2; i++) CHECK_OK(norn_data_unregister(d.rt, for_mpi[i]));
 
     /* A slice lies on a device or on the host. */
     norn_slice from = norn_slice_at(ordinary, NORN_U8, 8), to = norn_slice_at(ordinary + 8, NORN_U8, 8);

@@ -65,6 +65,24 @@ int main(void) {
         for (uint64_t r = 0; r < ROUNDS; r++) expected = mixed(mixed(expected, i, r), i, r + 100);
         CHECK(memory[i] == expected);
     }
+    /* Rows from one device to rows of the other, and back to the host. */
+    enum { ROWS = 16, ROW = COUNT / ROWS };
+    uint64_t result[COUNT], zero = 0;
+    norn_slice rows = norn_slice_of(x[0], NORN_U64, 5), into = norn_slice_of(y[1], NORN_U64, 5);
+    norn_slice all = norn_slice_of(y[1], NORN_U64, COUNT), back = norn_slice_at(result, NORN_U64, COUNT);
+    norn_token down;
+    for (uint64_t i = 0; i < COUNT; i++) memory[i] = i;
+    device_copy(&d[0], host, x[0], COUNT);
+    CHECK_OK(norn_fill(d[0].rt, &all, &zero, NULL, NULL));
+    rows.blocks = into.blocks = ROWS;
+    rows.stride = into.stride = ROW;
+    rows.offset = 2;
+    into.offset = 7;
+    CHECK_OK(norn_copy(d[0].rt, &rows, &into, NULL, NULL));
+    CHECK_OK(norn_copy(d[0].rt, &all, &back, NULL, &down));
+    CHECK_OK(norn_await(d[0].rt, down, FOREVER));
+    for (uint64_t i = 0; i < COUNT; i++) CHECK(result[i] == (i % ROW >= 7 && i % ROW < 12 ? i - 5 : 0));
+
     /* A kernel belongs to its device. */
     norn_launch_desc launch = NORN_LAUNCH_INIT;
     norn_task how = NORN_TASK_INIT;

@@ -11,6 +11,7 @@ typedef struct handle *solver;
 int cusolverDnCreate(solver *made);
 int cusolverDnDestroy(solver h);
 int cusolverDnSetStream(solver h, void *stream);
+int cusolverDnGetStream(solver h, void **stream);
 int cusolverDnDpotrf_bufferSize(solver h, int fill, int n, double *a, int lda, int *count);
 int cusolverDnDpotrf(solver h, int fill, int n, double *a, int lda, double *work, int count, int *info);
 
@@ -52,6 +53,10 @@ int cusolverDnCreate(solver *made) { return handle_create(made, kernels, sizeof 
 int cusolverDnDestroy(solver h) { return handle_destroy(h); }
 int cusolverDnSetStream(solver h, void *stream) {
     h->stream = stream;
+    return SUCCESS;
+}
+int cusolverDnGetStream(solver h, void **stream) {
+    *stream = h->stream;
     return SUCCESS;
 }
 int cusolverDnDpotrf_bufferSize(solver h, int fill, int n, double *a, int lda, int *count) {
