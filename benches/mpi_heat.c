@@ -7,6 +7,9 @@
  * By hand: receive and send are posted, the bands that need no halo are computed, with a test of the messages after each, then comes
  * the wait and the band at the border. norn: as examples-c/heat2d.c, all steps submitted, the opener works.
  *
+ * A task a band, and then four bands a task: a task of norn's costs as much as the smallest of these bands, and who writes a code
+ * makes his tasks larger than that. By hand there are no tasks, and the messages are tested after each band in either case.
+ *
  * Large bands all cost the same. Small uneven bands cost one to eight times a plain one, another each step, as where a part of
  * the points takes an inner iteration: by hand each step costs what the slower rank takes, with edges a rank may be ahead.
  */
@@ -23,11 +26,12 @@ static int me, repetitions = 5;
 
 /* One strip: `bands` bands of `height` rows of `width` points, a halo row at each end; rank 0 is above rank 1. */
 struct strip {
-    int bands, height, width, steps, uneven;
+    int bands, height, width, steps, uneven, together; /* norn: `together` bands a task */
     double *grid[2];
 };
 
-struct band_step {
+/* What one task computes: `together` bands from `band` on. */
+struct part_step {
     const struct strip *strip;
     int from, band, step;
 };
@@ -97,10 +101,10 @@ static double by_hand(const struct strip *strip) {
 static norn_runtime *rt;
 static norn_world *world;
 
-static int32_t step_band(norn_self *self, void *arg) {
-    const struct band_step *what = arg;
+static int32_t step_part(norn_self *self, void *arg) {
+    const struct part_step *what = arg;
     (void)self;
-    compute(what->strip, what->from, what->band, what->step);
+    for (int b = 0; b < what->strip->together; b++) compute(what->strip, what->from, what->band + b, what->step);
     return 0;
 }
 
@@ -113,49 +117,50 @@ static norn_data registered(double *row, size_t points) {
     return data;
 }
 
-/* `what`: of the bands of this step, kept until they have run. */
-static void submit_step(const struct strip *strip, norn_data part[2][MOST_BANDS + 2], int s, struct band_step *what) {
-    int g = s % 2, border = me == 0 ? strip->bands - 1 : 0;
+/* `what`: of the tasks of this step, kept until they have run. */
+static void submit_step(const struct strip *strip, norn_data part[2][MOST_BANDS + 2], int s, struct part_step *what) {
+    int g = s % 2, parts = strip->bands / strip->together, border = me == 0 ? parts - 1 : 0;
     norn_slice edge = NORN_SLICE_INIT, halo = NORN_SLICE_INIT;
+    norn_task task = NORN_TASK_INIT;
     edge.type = halo.type = NORN_F64;
     edge.count = halo.count = (uint64_t)strip->width;
     edge.data = part[g][border + 1];
-    edge.offset = me == 0 ? (uint64_t)(strip->height - 1) * (uint64_t)strip->width : 0;
-    halo.data = part[g][me == 0 ? strip->bands + 1 : 0];
+    edge.offset = me == 0 ? (uint64_t)(strip->together * strip->height - 1) * (uint64_t)strip->width : 0;
+    halo.data = part[g][me == 0 ? parts + 1 : 0];
     must(norn_recv(world, &halo, 1 - me, 0, NULL, NULL));
     must(norn_send(world, &edge, 1 - me, 0, NULL, NULL));
-    for (int b = 0; b < strip->bands; b++) {
-        what[b] = (struct band_step){strip, g, b, s};
-        norn_access accesses[] = {norn_read(part[g][b]), norn_read(part[g][b + 1]), norn_read(part[g][b + 2]),
-                                  norn_write(part[1 - g][b + 1])};
-        norn_task task = NORN_TASK_INIT;
-        task.run = step_band;
-        task.arg = &what[b];
+    task.run = step_part;
+    task.access_count = 4;
+    for (int p = 0; p < parts; p++) {
+        what[p] = (struct part_step){strip, g, p * strip->together, s};
+        norn_access accesses[] = {norn_read(part[g][p]), norn_read(part[g][p + 1]), norn_read(part[g][p + 2]),
+                                  norn_write(part[1 - g][p + 1])};
+        task.arg = &what[p];
         task.accesses = accesses;
-        task.access_count = 4;
         must(norn_submit(rt, &task, NULL));
     }
 }
 
 static double by_norn(const struct strip *strip) {
     norn_data part[2][MOST_BANDS + 2];
-    size_t width = (size_t)strip->width;
-    struct band_step *what = malloc((size_t)(strip->steps * strip->bands) * sizeof *what);
+    int parts = strip->bands / strip->together;
+    size_t width = (size_t)strip->width, points = width * (size_t)(strip->height * strip->together);
+    struct part_step *what = malloc((size_t)(strip->steps * parts) * sizeof *what);
     if (what == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
     heat(strip);
     for (int g = 0; g < 2; g++) {
         part[g][0] = registered(strip->grid[g], width);
-        for (int b = 0; b < strip->bands; b++) part[g][b + 1] = registered(row_of(strip, g, b), width * (size_t)strip->height);
-        part[g][strip->bands + 1] = registered(row_of(strip, g, strip->bands), width);
+        for (int p = 0; p < parts; p++) part[g][p + 1] = registered(row_of(strip, g, p * strip->together), points);
+        part[g][parts + 1] = registered(row_of(strip, g, strip->bands), width);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
-    for (int s = 0; s < strip->steps; s++) submit_step(strip, part, s, what + s * strip->bands);
+    for (int s = 0; s < strip->steps; s++) submit_step(strip, part, s, what + s * parts);
     must(norn_drain(rt, -1));
     MPI_Barrier(MPI_COMM_WORLD);
     double seconds = MPI_Wtime() - start;
     for (int g = 0; g < 2; g++)
-        for (int b = 0; b < strip->bands + 2; b++) must(norn_data_unregister(rt, part[g][b]));
+        for (int p = 0; p < parts + 2; p++) must(norn_data_unregister(rt, part[g][p]));
     free(what);
     return seconds;
 }
@@ -213,9 +218,15 @@ int main(int argc, char **argv) {
     config.flags = NORN_CALLER_WORKS;
     must(norn_open(&config, &rt));
     must(norn_world_attach(rt, MPI_COMM_WORLD, NULL, &world));
-    measure("4 bands of 256 x 2048, even", (struct strip){.bands = 4, .height = 256, .width = 2048, .steps = 20});
-    measure("16 bands of 16 x 256, uneven", (struct strip){.bands = 16, .height = 16, .width = 256, .steps = 200, .uneven = 1});
-    measure("16 bands of 8 x 64, uneven", (struct strip){.bands = 16, .height = 8, .width = 64, .steps = 400, .uneven = 1});
+    struct strip even = {.bands = 4, .height = 256, .width = 2048, .steps = 20, .together = 1};
+    struct strip small = {.bands = 16, .height = 16, .width = 256, .steps = 200, .uneven = 1, .together = 1};
+    struct strip tiny = {.bands = 16, .height = 8, .width = 64, .steps = 400, .uneven = 1, .together = 1};
+    measure("4 bands of 256 x 2048, even", even);
+    measure("16 bands of 16 x 256, uneven", small);
+    measure("16 bands of 8 x 64, uneven", tiny);
+    small.together = tiny.together = 4;
+    measure("16 x 256, four bands a task", small);
+    measure("8 x 64, four bands a task", tiny);
     must(norn_close(rt));
     MPI_Finalize();
     return 0;

@@ -5,7 +5,7 @@ use super::guard::slice;
 use super::slice::norn_slice;
 use super::status::norn_status;
 use super::types::*;
-use super::world::{guard_world, with_manner};
+use super::world::{guard_declaring, with_manner};
 use crate::error::Result;
 use crate::lower::mpi::declare_collective::Call;
 use crate::lower::mpi::table::{
@@ -13,7 +13,7 @@ use crate::lower::mpi::table::{
     NORN_MPI_GATHER, NORN_MPI_REDUCE, NORN_MPI_SCATTER,
 };
 use crate::lower::mpi::worlds::Entry;
-use crate::run::home;
+use crate::run::runtime::Runtime;
 
 /// What a collective is, with the C API's pointers.
 struct Arguments {
@@ -40,7 +40,7 @@ const NOTHING: Arguments = Arguments {
 /// As the collective it is for.
 unsafe fn collective(
     entry: &Entry,
-    runtime: &home::Kept,
+    runtime: &Runtime,
     arguments: &Arguments,
     how: *const norn_task,
     token: *mut norn_token,
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn norn_barrier(
     how_or_null: *const norn_task,
     token_or_null: *mut norn_token,
 ) -> norn_status {
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe { collective(entry, runtime, &NOTHING, how_or_null, token_or_null) }
     })
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn norn_bcast(
         to: buffer,
         ..NOTHING
     };
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
     })
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn norn_reduce(
         to: to_or_null,
         ..NOTHING
     };
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
     })
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn norn_allreduce(
         to,
         ..NOTHING
     };
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
     })
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn norn_gather(
         counts: counts_or_null,
         ..NOTHING
     };
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
     })
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn norn_scatter(
         counts: counts_or_null,
         ..NOTHING
     };
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
     })
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn norn_allgather(
         counts: counts_or_null,
         ..NOTHING
     };
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
     })
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn norn_alltoall(
         counts_back: recv_counts_or_null,
         ..NOTHING
     };
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe { collective(entry, runtime, &arguments, how_or_null, token_or_null) }
     })

@@ -13,7 +13,7 @@ use crate::lower::mpi::attach;
 use crate::lower::mpi::declare::Manner;
 use crate::lower::mpi::stage::Envelope;
 use crate::lower::mpi::worlds::{self, Entry};
-use crate::run::home;
+use crate::run::runtime::Runtime;
 
 /// Attaches a communicator, given by its Fortran integer (`MPI_Comm_c2f`; norn_mpi.h has `norn_world_attach` for an `MPI_Comm`).
 /// Collective over it: returns when every rank has come, in the same order of attachments on every rank. norn works on
@@ -59,21 +59,41 @@ pub unsafe extern "C" fn norn_world_attach_f(
     })
 }
 
-/// Guards a call on a world; a panic poisons its runtime.
+/// Guards a call on a world that a close ends or waits for; a panic poisons its runtime.
 pub(super) fn guard_world(
     world: *mut norn_world,
-    body: impl FnOnce(&Entry, &home::Kept) -> Result<()>,
+    body: impl FnOnce(&Entry, &Runtime) -> Result<()>,
 ) -> norn_status {
-    let entry = worlds::resolve(world);
-    let rt = entry.as_ref().map_or(core::ptr::null_mut(), |entry| {
-        core::ptr::without_provenance_mut(entry.world.runtime)
-    });
-    guard(rt, || {
-        let entry = entry?;
+    guard_entry(world, |entry, rt| {
         // Kept from being freed by a close meanwhile.
         let runtime = handle::waiting(rt)?;
-        body(&entry, &runtime)
+        body(entry, &runtime)
     })
+}
+
+/// As `guard_world`, for calls that no close may run beside, as it may not beside `norn_submit`.
+pub(super) fn guard_declaring(
+    world: *mut norn_world,
+    body: impl FnOnce(&Entry, &Runtime) -> Result<()>,
+) -> norn_status {
+    guard_entry(world, |entry, rt| body(entry, handle::runtime(rt)?))
+}
+
+#[inline(always)]
+fn guard_entry(
+    world: *mut norn_world,
+    body: impl FnOnce(&Entry, *mut norn_runtime) -> Result<()>,
+) -> norn_status {
+    match worlds::resolve(world) {
+        Ok(resolved) => {
+            let entry = &resolved.entry;
+            let rt = core::ptr::without_provenance_mut(entry.world.runtime);
+            let status = guard(rt, || body(entry, rt));
+            worlds::give_back(resolved);
+            status
+        }
+        Err(error) => guard(core::ptr::null_mut(), || Err(error)),
+    }
 }
 
 /// What a world is. `info->struct_size` must be set. Errors: `NORN_E_INVALID`, `NORN_E_VERSION`. Any thread; never blocks.
@@ -200,7 +220,7 @@ pub(super) unsafe fn with_manner<R>(
 /// As `norn_send`.
 unsafe fn message(
     entry: &Entry,
-    runtime: &home::Kept,
+    runtime: &Runtime,
     (send, memory): (bool, *const norn_slice),
     (peer, key): (i32, i64),
     how: *const norn_task,
@@ -256,7 +276,7 @@ pub unsafe extern "C" fn norn_send(
     how_or_null: *const norn_task,
     token_or_null: *mut norn_token,
 ) -> norn_status {
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe {
             message(
@@ -288,7 +308,7 @@ pub unsafe extern "C" fn norn_recv(
     how_or_null: *const norn_task,
     token_or_null: *mut norn_token,
 ) -> norn_status {
-    guard_world(world, |entry, runtime| {
+    guard_declaring(world, |entry, runtime| {
         // SAFETY: passed on from the caller.
         unsafe {
             message(

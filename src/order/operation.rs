@@ -31,6 +31,17 @@ pub(crate) trait Operation: Send + Sync {
     /// thread that declares it is about to begin it itself.
     fn arrive(self: Arc<Self>, node: u32) -> bool;
 
+    /// As `arrive`, where that is known to the thread that declares it and nothing is queued. False: nothing was done, it is to
+    /// `arrive`.
+    fn arrive_early(&self, _node: u32) -> bool {
+        false
+    }
+
+    /// As `arrive_early`, by that very thread: nothing has kept it from arriving, and nobody else has it.
+    fn arrive_at_once(&self, _node: u32) -> bool {
+        false
+    }
+
     /// The token was cancelled or closed before the operation was begun; it will not arrive any more. Queues what is
     /// owed to others, and does nothing else, as `arrive`.
     fn cancelled(self: Arc<Self>, cause: u32);

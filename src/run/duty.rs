@@ -339,10 +339,18 @@ impl Runtime {
             return;
         }
         // Whoever has it finds what is wanted without being told.
-        if self.duty_is_at_work() && !self.lowerings.bound.load(Ordering::SeqCst) {
+        let bound = self.lowerings.bound.load(Ordering::SeqCst);
+        if !bound && (self.duty_is_at_work() || self.nobody_takes_duty()) {
             return;
         }
         self.offer_duty_of(&self.lowerings.list.read());
+    }
+
+    /// Whether there is nobody to offer the duty to, as `offer_duty_of` would find: all threads run bodies, or are about to look.
+    fn nobody_takes_duty(&self) -> bool {
+        !self.lowerings.duty.load(Ordering::SeqCst)
+            && self.sleep.sleeping() == 0
+            && self.lowerings.idler_count.load(Ordering::SeqCst) == 0
     }
 
     fn offer_duty_of(&self, list: &[Arc<dyn Lowering>]) {

@@ -97,6 +97,11 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
+    /// Whether `place_of_address` may ever answer.
+    fn knows_addresses(&self) -> bool {
+        false
+    }
+
     /// The place of its device whose memory holds an address. None: it knows of none.
     fn place_of_address(&self, _address: usize) -> Option<norn_place> {
         None

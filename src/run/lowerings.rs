@@ -47,6 +47,8 @@ pub(crate) struct Lowerings {
     pub(super) patience: AtomicU64,
     /// Some lowering's passes are made by one thread only.
     pub(super) bound: AtomicBool,
+    /// Some lowering can tell whose memory an address is in.
+    knows_addresses: AtomicBool,
     /// Hundredths of a core that may go into looking for what is late; 0: not said.
     pub(super) idle_share: AtomicU32,
 }
@@ -67,6 +69,8 @@ impl Lowerings {
         self.patience.store(patience, Ordering::Relaxed);
         let bound = list.iter().any(|lowering| lowering.is_bound());
         self.bound.store(bound, Ordering::SeqCst);
+        let knows = list.iter().any(|lowering| lowering.knows_addresses());
+        self.knows_addresses.store(knows, Ordering::SeqCst);
         self.version.fetch_add(1, Ordering::SeqCst);
         self.count.set(list.len());
     }
@@ -182,6 +186,9 @@ impl Runtime {
 
     /// The place of the device whose memory holds an address, if a device is open and it is one's.
     pub(crate) fn place_of_address(&self, address: usize) -> Option<norn_place> {
+        if !self.lowerings.knows_addresses.load(Ordering::SeqCst) {
+            return None;
+        }
         let list = self.lowerings.list.read();
         list.iter()
             .find_map(|lowering| lowering.place_of_address(address))

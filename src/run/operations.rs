@@ -97,9 +97,11 @@ impl Runtime {
         if submitted.as_ref().is_some_and(|new| new.runnable) {
             let node = submitted.as_ref().map_or(0, |new| new.token.index());
             // SAFETY: it has arrived, and is begun by its lowering only, which does not have it yet.
-            let arrived = unsafe { graph.own_operation(graph.nodes.get(node)) }.cloned();
-            if let Some(operation) = arrived {
-                self.hand_over(node, operation);
+            if let Some(arrived) = unsafe { graph.own_operation(graph.nodes.get(node)) } {
+                self.lowerings.under_way.fetch_add(1, Ordering::SeqCst);
+                if !arrived.arrive_at_once(node) && arrived.clone().arrive(node) {
+                    self.offer_duty();
+                }
             }
         } else if !lane.ripple.arrivals.is_empty() {
             self.settle_submitted(lane);
@@ -134,10 +136,10 @@ impl Runtime {
         self.graph().is_issued(token) || self.graph().is_complete(token)
     }
 
-    /// Gives an operation that has arrived to its lowering.
-    pub(crate) fn hand_over(&self, node: u32, operation: Arc<dyn Operation>) {
+    /// Gives an operation that has arrived to its lowering. What `operation` refers to may be gone afterwards.
+    pub(crate) fn hand_over(&self, node: u32, operation: &Arc<dyn Operation>) {
         self.lowerings.under_way.fetch_add(1, Ordering::SeqCst);
-        if operation.arrive(node) {
+        if !operation.arrive_early(node) && operation.clone().arrive(node) {
             self.offer_duty();
         }
     }

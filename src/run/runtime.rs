@@ -308,7 +308,7 @@ impl Runtime {
         let entry = self.graph().nodes.get(node);
         // SAFETY: it has arrived, and is begun by its lowering only, which does not have it yet.
         if let Some(operation) = unsafe { self.graph().own_operation(entry) } {
-            self.hand_over(node, operation.clone());
+            self.hand_over(node, operation);
             return false;
         }
         let place = self.place_of(node);

@@ -238,7 +238,7 @@ impl Runtime {
             && let Some(operation) = graph.operation_of(entry)
         {
             // Its turn has come in a one-thread mode.
-            return self.hand_over(node, operation);
+            return self.hand_over(node, &operation);
         }
         let others = if state & flag::PARTICULAR != 0 {
             self.extra_workers(node)

@@ -158,6 +158,43 @@ fn detach_and_attach_again_leaves_nothing() {
 }
 
 #[test]
+fn a_thread_that_has_used_a_world_learns_that_another_has_detached_it() {
+    let job = sim::Job::start(sim::Config {
+        size: 1,
+        ..config()
+    });
+    registered();
+    job.initialise_here(0);
+    let rt = open(WAYS[0]);
+    let mut world = null_mut();
+    // SAFETY: the pointers are of live variables.
+    ok(unsafe { norn_world_attach_f(rt, job.comms[0], std::ptr::null(), &mut world) });
+    let handle = world as usize;
+    let turn = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        let turn = &turn;
+        scope.spawn(move || {
+            // SAFETY: integers and characters, for all of which zero is valid.
+            let mut info: norn_world_info = unsafe { std::mem::zeroed() };
+            info.struct_size = size_of::<norn_world_info>();
+            // SAFETY: writable, as its size says.
+            let mut asks = || unsafe { norn_world_get(handle as *mut norn_world, &mut info) };
+            ok(asks());
+            turn.wait();
+            turn.wait();
+            assert_eq!(asks(), NORN_E_INVALID);
+            assert!(last_error().contains("was detached"));
+        });
+        turn.wait();
+        // SAFETY: always safe.
+        ok(unsafe { norn_world_detach(world, -1) });
+        turn.wait();
+    });
+    // SAFETY: nothing uses the handle any more.
+    ok(unsafe { norn_close(rt) });
+}
+
+#[test]
 fn two_worlds_of_a_runtime_do_not_meet() {
     let first = sim::Job::start(config());
     let second = sim::Job::start(sim::Config {

@@ -403,6 +403,10 @@ impl Lowering for Cuda {
         is_for_devices(desc).then(|| self.allocate_as_described(desc))
     }
 
+    fn knows_addresses(&self) -> bool {
+        true
+    }
+
     fn place_of_address(&self, address: usize) -> Option<norn_place> {
         self.device_of_address(address)
     }

@@ -141,7 +141,6 @@ impl World {
         how.flags &= !NORN_UNGUARDED;
         let always = how.flags & NORN_RUN_ALWAYS != 0;
         let exchange = Exchange::new(self.clone(), what, always, how.name as usize);
-        self.begun();
         self.lines.enter(&exchange);
         match runtime.submit_operation(&how, accesses, manner.after, exchange.clone()) {
             Ok(token) => {

@@ -84,6 +84,11 @@ impl Flight {
             _ => false,
         }
     }
+
+    /// Whether it is a word between worlds, which ends no rest.
+    fn is_control(&self) -> bool {
+        matches!(self, Self::Control { .. } | Self::ControlReceive)
+    }
 }
 
 /// Why a receive was cancelled. Kept from that moment on: what is known of the other rank when it ends may be more.
@@ -305,9 +310,9 @@ impl Engine {
                         runtime.graph().doom_of(node)
                     };
                     exchange.set_cause(doom);
-                    self.begin(world, runtime, &exchange, node, finished);
+                    self.begin(world, runtime, exchange, node, finished);
                 }
-                stage::OWED => self.begin(world, runtime, &exchange, 0, finished),
+                stage::OWED => self.begin(world, runtime, exchange, 0, finished),
                 _ => continue,
             }
         }
@@ -319,23 +324,19 @@ impl Engine {
         &mut self,
         world: &World,
         runtime: &Runtime,
-        exchange: &Arc<Exchange>,
+        exchange: Arc<Exchange>,
         node: u32,
         finished: &mut Finished,
     ) {
         exchange.set_node(node);
         // This rank goes on: what comes now may have its receive soon, and need not be copied.
         self.resting.takes_in = false;
-        match &exchange.what {
-            What::Collective(_) => {
-                self.begin_collective(world, runtime, exchange, finished);
-                return;
-            }
-            What::Message(message) => {
-                self.begin_message(world, runtime, exchange, message, finished);
-            }
+        if let What::Collective(_) = &exchange.what {
+            return self.begin_collective(world, runtime, &exchange, finished);
         }
-        self.leave_line(world, exchange);
+        // The next one is not posted before the engine's lock is given back, or this loop comes to it.
+        self.leave_line(world, &exchange);
+        self.begin_message(world, runtime, exchange, finished);
     }
 
     /// An exchange gives its place in its line up to the next.
@@ -362,6 +363,9 @@ impl Engine {
         // All are taken first: the slots are free, and what is posted meanwhile may get them.
         let mut flights = core::mem::take(&mut self.ended_flights);
         flights.extend(done.iter().map(|ended| self.take_ended(ended.slot)));
+        if flights.iter().flatten().any(|flight| !flight.is_control()) {
+            world.pass_is_active(self);
+        }
         for (ended, flight) in done.iter().zip(flights.drain(..)) {
             if let Some(flight) = flight {
                 self.ended(world, runtime, flight, ended, finished);
@@ -406,9 +410,6 @@ impl Engine {
         done: &norn_mpi_done,
         finished: &mut Finished,
     ) {
-        if !matches!(flight, Flight::Control { .. } | Flight::ControlReceive) {
-            world.is_active();
-        }
         match flight {
             Flight::Message {
                 exchange,

@@ -12,8 +12,8 @@
 //! inbox; the next pass acts on it. "The pass" is whoever holds the engine's lock.
 //!
 //! Most exchanges arrive while the call that declares them is still at it. Then `early` keeps the node, no note is left, and that
-//! call acts on the arrival itself. It leaves `early` by an exchange, and an arrival that finds it has left leaves a note:
-//! so each arrival is acted on once.
+//! call acts on the arrival itself. It leaves an empty `early` by an exchange, and an arrival that finds it has left leaves a
+//! note: so each arrival is acted on once. (Where the node is there already, no further arrival can come.)
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -148,7 +148,13 @@ impl Exchange {
 
     /// The declaring call looks no more. Gives the node that has arrived during it, which nobody else acts on.
     pub(crate) fn leave_declaration(&self) -> Option<u32> {
-        let node = self.early.swap(LEFT, Ordering::AcqRel);
+        let mut node = self.early.load(Ordering::Acquire);
+        if node == 0 {
+            node = self.early.swap(LEFT, Ordering::AcqRel);
+        } else {
+            // It arrives again only if whoever acts on this arrival lets it, which is behind this.
+            self.early.store(LEFT, Ordering::Release);
+        }
         (node != 0).then_some(node)
     }
 
@@ -216,14 +222,24 @@ impl Exchange {
 
 impl Operation for Exchange {
     fn arrive(self: Arc<Self>, node: u32) -> bool {
-        let early = self
-            .early
-            .compare_exchange(0, node, Ordering::AcqRel, Ordering::Acquire);
-        if early.is_ok() {
+        if self.arrive_early(node) {
             return false;
         }
         let world = self.world.clone();
         world.note(Note::Arrived(node, self));
+        true
+    }
+
+    fn arrive_early(&self, node: u32) -> bool {
+        self.early.load(Ordering::Relaxed) == 0
+            && self
+                .early
+                .compare_exchange(0, node, Ordering::AcqRel, Ordering::Acquire)
+                .is_ok()
+    }
+
+    fn arrive_at_once(&self, node: u32) -> bool {
+        self.early.store(node, Ordering::Relaxed);
         true
     }
 

@@ -76,15 +76,18 @@ impl Engine {
         }
         let key = (message.peer, message.wire);
         self.kept.messages.entry(key).or_default().push_front(bytes);
-        if let Err(failed) = self.post_message(world, &exchange, message) {
-            let text = self.calls().describe(failed);
-            let how = How::Failed {
-                status: NORN_E_MPI,
-                code: failed.code,
-                operation: failed.call,
-                text,
-            };
-            finish(exchange, how, finished);
+        match self.post_message(world, &exchange, message) {
+            Ok(posted) => self.enter_message(exchange, posted),
+            Err(failed) => {
+                let text = self.calls().describe(failed);
+                let how = How::Failed {
+                    status: NORN_E_MPI,
+                    code: failed.code,
+                    operation: failed.call,
+                    text,
+                };
+                finish(exchange, how, finished);
+            }
         }
     }
 

@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustc_hash::FxHashMap as HashMap;
 
@@ -67,6 +68,8 @@ impl Queues {
 /// See the module's text.
 pub(crate) struct Lines {
     queues: Mutex<Queues>,
+    /// Exchanges that have entered a line; written under the lock.
+    declared: AtomicUsize,
     /// Lanes of ordered edges, which come after those of keys.
     lanes: u32,
     /// Tags of each.
@@ -102,9 +105,15 @@ impl Lines {
     pub(crate) fn new(lanes: u32, tags: u64) -> Self {
         Self {
             queues: Mutex::default(),
+            declared: AtomicUsize::new(0),
             lanes,
             tags,
         }
+    }
+
+    /// Exchanges that were ever declared.
+    pub(crate) fn declared(&self) -> usize {
+        self.declared.load(Ordering::SeqCst)
     }
 
     /// Lanes of ordered edges.
@@ -186,6 +195,9 @@ impl Lines {
     /// Puts an exchange at the end of its line.
     pub(crate) fn enter(&self, exchange: &Arc<Exchange>) {
         let queues = &mut *self.queues.lock();
+        let declared = self.declared.load(Ordering::Relaxed);
+        self.declared
+            .store(declared.wrapping_add(1), Ordering::Release);
         if queues.alone.is_none() && !queues.lines.contains_key(&exchange.line()) {
             exchange.set_first();
             queues.alone = Some(exchange.clone());

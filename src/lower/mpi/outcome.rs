@@ -51,8 +51,8 @@ impl How {
     }
 }
 
-/// Exchanges whose tokens are to be completed, when the engine's lock is given back.
-pub(crate) type Finished = SmallVec<[(Arc<Exchange>, u32, How); 1]>;
+/// Exchanges whose tokens are to be completed, when the engine's lock is given back. A send and a receive often end in one pass.
+pub(crate) type Finished = SmallVec<[(Arc<Exchange>, u32, How); 2]>;
 
 /// The end of a message whose other rank has closed.
 pub(crate) fn gone(message: &Message) -> How {

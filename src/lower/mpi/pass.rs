@@ -43,7 +43,7 @@ impl World {
         {
             let mut finished = Finished::new();
             if self.take_one_note(runtime, note, &mut finished) {
-                self.deliver(runtime, finished);
+                self.deliver(runtime, &mut finished);
             }
             return;
         }
@@ -60,7 +60,7 @@ impl World {
             self.note(note);
             return false;
         }
-        self.is_active();
+        self.pass_is_active(&engine);
         let _device = self.enter_device(runtime);
         let previous = self.inside.load(Ordering::Relaxed);
         self.inside.store(thread_number(), Ordering::Relaxed);
@@ -173,19 +173,19 @@ impl World {
 
     /// Completes tokens. In one-thread modes everything that can be posted is posted first; then, when nothing is
     /// runnable, one at a time, the lowest token of those that have ended first.
-    fn deliver(&self, runtime: &Runtime, mut finished: Finished) -> bool {
+    fn deliver(&self, runtime: &Runtime, finished: &mut Finished) -> bool {
         if !runtime.one_thread {
             if self.mpi_gone.load(Ordering::SeqCst) {
                 finished.append(&mut self.held.lock());
             }
             let any = !finished.is_empty();
             if any {
-                self.complete(runtime, &mut finished);
+                self.complete(runtime, finished);
             }
             return any;
         }
         let mut held = self.held.lock();
-        held.append(&mut finished);
+        held.append(finished);
         let waits =
             !runtime.serial.is_quiet() || runtime.is_somebody_inside() || !self.is_flushed();
         if held.is_empty() || waits {
@@ -251,7 +251,7 @@ impl Lowering for World {
     fn pass(&self, runtime: &Runtime) -> bool {
         let mut finished = Finished::new();
         let mut went_on = self.run_engine(runtime, true, &mut finished);
-        went_on |= self.deliver(runtime, finished);
+        went_on |= self.deliver(runtime, &mut finished);
         if runtime.one_thread && self.holds_ends() {
             self.busy.store(1, Ordering::SeqCst);
         }

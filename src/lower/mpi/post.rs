@@ -11,31 +11,65 @@ use super::world::World;
 use crate::abi::status::NORN_E_MPI;
 use crate::run::runtime::Runtime;
 
+/// A message that MPI has.
+pub(crate) struct Posted {
+    slot: i32,
+    /// See `Flight::Message`.
+    sequence: u64,
+    kept: bool,
+    memory: Vec<u8>,
+}
+
+/// What has become of a message whose turn it is.
+enum Begun {
+    Posted(Posted),
+    /// It gets what is being taken in.
+    Waits,
+    Ended(How),
+}
+
 impl Engine {
+    /// Posts a message, or ends it. What it waits for has been: it has left its line.
     pub(crate) fn begin_message(
+        &mut self,
+        world: &World,
+        runtime: &Runtime,
+        exchange: Arc<Exchange>,
+        finished: &mut Finished,
+    ) {
+        let Some(message) = exchange.message() else {
+            return;
+        };
+        match self.try_message(world, runtime, &exchange, message) {
+            Begun::Posted(posted) => {
+                exchange.set_stage(stage::POSTED);
+                self.enter_message(exchange, posted);
+            }
+            Begun::Waits => exchange.set_stage(stage::POSTED),
+            Begun::Ended(how) => {
+                exchange.set_stage(stage::ENDED);
+                match exchange.node() {
+                    0 => world.ended(&exchange),
+                    node => finished.push((exchange, node, how)),
+                }
+            }
+        }
+    }
+
+    fn try_message(
         &mut self,
         world: &World,
         runtime: &Runtime,
         exchange: &Arc<Exchange>,
         message: &Message,
-        finished: &mut Finished,
-    ) {
+    ) -> Begun {
         let node = exchange.node();
-        let mut finish = |how| {
-            exchange.set_stage(stage::ENDED);
-            if node != 0 {
-                finished.push((exchange.clone(), node, how));
-            } else {
-                world.ended(exchange);
-            }
-        };
         if let Some(record) = &self.failed {
-            finish(How::Remote(record.clone()));
-            return;
+            return Begun::Ended(How::Remote(record.clone()));
         }
-        if self.said_quit && (exchange.cause() == 0 || node == 0) {
-            finish(quits(world.rank));
-            return;
+        let cause = exchange.cause();
+        if self.said_quit && (cause == 0 || node == 0) {
+            return Begun::Ended(quits(world.rank));
         }
         let peer = &self.peers[message.peer];
         let over = match message.send {
@@ -44,10 +78,8 @@ impl Engine {
             // later message's.
             false => peer.is_silent() && (peer.quit || !self.has_kept(message)),
         };
-        let cause = exchange.cause();
         if over && (cause == 0 || node == 0) {
-            finish(gone(message));
-            return;
+            return Begun::Ended(gone(message));
         }
         if cause != 0 || node == 0 {
             if !over && !self.said_quit {
@@ -56,15 +88,13 @@ impl Engine {
                     self.owe(message, &record);
                 }
             }
-            finish(How::Propagated(cause));
-            return;
+            return Begun::Ended(How::Propagated(cause));
         }
         if self.waits_for_kept(message, Some(exchange)) {
-            exchange.set_stage(stage::POSTED);
-            return;
+            return Begun::Waits;
         }
         match self.post_message(world, exchange, message) {
-            Ok(()) => exchange.set_stage(stage::POSTED),
+            Ok(posted) => Begun::Posted(posted),
             Err(failed) => {
                 let text = self.calls().describe(failed);
                 let record = Record {
@@ -77,35 +107,43 @@ impl Engine {
                     text: text.clone(),
                 };
                 self.owe(message, &record);
-                finish(How::Failed {
+                Begun::Ended(How::Failed {
                     status: NORN_E_MPI,
                     code: failed.code,
                     operation: failed.call,
                     text,
-                });
+                })
             }
         }
     }
 
+    /// Posts a message, which `enter_message` is to be told of.
     pub(crate) fn post_message(
         &mut self,
         world: &World,
-        exchange: &Arc<Exchange>,
+        exchange: &Exchange,
         message: &Message,
-    ) -> Result<(), Failed> {
+    ) -> Result<Posted, Failed> {
         let (address, kept) = match self.hand_over(message)? {
             Some(address) => (address, true),
             None => (self.address_of(message), false),
         };
-        if message.layout.bytes == 0 && !message.send {
-            // Room for the poison of an empty message.
-            let memory = vec![0u8; 1];
-            return self.post_empty_receive(exchange, address, memory, kept);
-        }
-        let (what, made) = self.elements(&message.layout, message.datatype)?;
+        let mut memory = Vec::new();
+        let (what, made) = if message.layout.bytes == 0 && !message.send {
+            // Room for the poison of an empty message. On the heap, so it may move into the flight.
+            memory = vec![0u8; 1];
+            let what = Elements {
+                address: memory.as_mut_ptr() as usize,
+                count: 1,
+                datatype: self.byte,
+            };
+            (what, None)
+        } else {
+            self.elements(&message.layout, message.datatype)?
+        };
         let sequence = self.announce(world, exchange, message);
         // SAFETY: the memory is a datum's whose place in its timeline this operation holds until its token completes,
-        // or the application's, which has promised the same.
+        // or the application's, which has promised the same, or what goes into the flight.
         let slot = unsafe {
             if message.send {
                 self.requests.send(what, address)
@@ -120,49 +158,26 @@ impl Engine {
         if message.send {
             self.peers.sent_to(message.peer);
         }
-        self.enter(
+        Ok(Posted {
             slot,
-            Flight::Message {
-                exchange: exchange.clone(),
-                sequence,
-                cancelled: None,
-                kept,
-                memory: Vec::new(),
-            },
-        );
-        Ok(())
+            sequence,
+            kept,
+            memory,
+        })
     }
 
-    pub(crate) fn post_empty_receive(
-        &mut self,
-        exchange: &Arc<Exchange>,
-        address: Address,
-        mut memory: Vec<u8>,
-        kept: bool,
-    ) -> Result<(), Failed> {
-        let what = Elements {
-            address: memory.as_mut_ptr() as usize,
-            count: 1,
-            datatype: self.byte,
-        };
-        // SAFETY: one byte on the heap, kept until the request is over.
-        let slot = unsafe { self.requests.receive(what, address) }?;
-        let sequence = match exchange.message() {
-            Some(message) => self.next_sequence(message),
-            None => 0,
-        };
-        let exchange = exchange.clone();
+    /// A message of the graph is under way.
+    pub(crate) fn enter_message(&mut self, exchange: Arc<Exchange>, posted: Posted) {
         self.enter(
-            slot,
+            posted.slot,
             Flight::Message {
                 exchange,
-                sequence,
+                sequence: posted.sequence,
                 cancelled: None,
-                kept,
-                memory,
+                kept: posted.kept,
+                memory: posted.memory,
             },
         );
-        Ok(())
     }
 
     fn address_of(&self, message: &Message) -> Address {

@@ -66,7 +66,7 @@ impl World {
     /// A thread that closes, or waits in a sealed runtime, finds that nothing runs here and nothing can.
     pub(crate) fn rest(&self, runtime: &Runtime) {
         // Read first: whatever happens from here on changes it, and the rest does not count.
-        let now = self.activity.load(Ordering::SeqCst) + 1;
+        let now = self.activity() + 1;
         let rests = runtime.is_quiescent()
             && !runtime.is_somebody_inside()
             && self.is_flushed()
@@ -86,6 +86,18 @@ impl World {
     /// Something has happened here.
     pub(crate) fn is_active(&self) {
         self.activity.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// As `is_active`, under the engine's lock: in a counter of its own, for which that lock is enough. Who reads it without the
+    /// lock may miss the latest; what is reported is read under the lock, and differs then.
+    pub(crate) fn pass_is_active(&self, _engine: &Engine) {
+        let counted = self.pass_activity.load(Ordering::Relaxed);
+        self.pass_activity.store(counted + 1, Ordering::Release);
+    }
+
+    /// What both have counted. Neither goes back, so an equal sum means that nothing was counted in between.
+    fn activity(&self) -> u64 {
+        self.activity.load(Ordering::SeqCst) + self.pass_activity.load(Ordering::SeqCst)
     }
 }
 
@@ -116,7 +128,7 @@ impl Engine {
 
     /// How this rank rests, if it does.
     fn own_rest(&self, world: &World) -> Option<Rest> {
-        let activity = world.activity.load(Ordering::SeqCst);
+        let activity = world.activity();
         let ending = world.life.load(Ordering::SeqCst) != life::OPEN && world.live() == 0;
         let rests = ending || world.rested_at.load(Ordering::SeqCst) == activity + 1;
         let (sent, received) = self.peers.totals();

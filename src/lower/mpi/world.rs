@@ -90,8 +90,8 @@ pub(crate) struct World {
     pub(super) inbox: Mutex<Vec<Note>>,
     pub(super) notes: AtomicUsize,
     pub(crate) busy: AtomicUsize,
-    /// Exchanges that have not ended.
-    pub(super) live: AtomicUsize,
+    /// Exchanges that have ended.
+    pub(super) ended: AtomicUsize,
     /// Messages and collectives that MPI has.
     pub(crate) in_flight: AtomicUsize,
     /// Exchanges that could be posted and are not.
@@ -105,7 +105,9 @@ pub(crate) struct World {
     /// engine's lock too.
     pub(super) finalizer: AtomicU64,
     /// Counts what ends a rest, and one more than what it was when this rank was last found at rest (`rest`).
-    pub(crate) activity: AtomicU64,
+    pub(super) activity: AtomicU64,
+    /// As `activity`, of passes; written under the engine's lock only.
+    pub(super) pass_activity: AtomicU64,
     pub(crate) rested_at: AtomicU64,
     /// The ending has come so far that every rank has.
     pub(crate) settled: AtomicBool,
@@ -167,7 +169,7 @@ impl World {
             inbox: Mutex::new(Vec::new()),
             notes: AtomicUsize::new(0),
             busy: AtomicUsize::new(0),
-            live: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             unposted: AtomicUsize::new(0),
             held: Mutex::new(Finished::new()),
@@ -175,6 +177,7 @@ impl World {
             mpi_gone: AtomicBool::new(false),
             finalizer: AtomicU64::new(0),
             activity: AtomicU64::new(0),
+            pass_activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
             settled: AtomicBool::new(false),
             quits: AtomicBool::new(false),
@@ -212,20 +215,17 @@ impl World {
         self.note(Note::Fail(record));
     }
 
-    /// An exchange is declared.
-    pub(crate) fn begun(&self) {
-        self.live.fetch_add(1, Ordering::SeqCst);
-    }
-
     /// An exchange has ended, and its token is complete.
     pub(crate) fn ended(&self, exchange: &Exchange) {
         exchange.set_stage(stage::ENDED);
-        self.live.fetch_sub(1, Ordering::SeqCst);
+        self.ended.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Exchanges that have not ended.
     pub(crate) fn live(&self) -> usize {
-        self.live.load(Ordering::SeqCst)
+        // In this order: what has ended was declared before.
+        let ended = self.ended.load(Ordering::SeqCst);
+        self.lines.declared().wrapping_sub(ended)
     }
 
     /// Whether all that could be posted has been.

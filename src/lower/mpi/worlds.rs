@@ -1,6 +1,8 @@
 //! The table of handles of worlds. A handle is index and generation, never an address.
 
+use core::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
@@ -17,6 +19,23 @@ pub(crate) struct Entry {
 }
 
 static TABLE: RwLock<Vec<(u32, Option<Entry>)>> = RwLock::new(Vec::new());
+
+/// Counts changes of the table, under its lock.
+static VERSION: AtomicU64 = AtomicU64::new(0);
+
+/// What a handle stands for, for the length of a call.
+pub(crate) struct Resolved {
+    pub(crate) entry: Entry,
+    handle: usize,
+    version: u64,
+}
+
+thread_local! {
+    /// What this thread's last call has resolved: most go to one world, and neither lock nor count is needed for it until the
+    /// table changes. It is taken for the call, so one from inside that call resolves anew. Of a world that is gone it keeps the
+    /// memory until this thread's next call or end.
+    static LAST: Cell<Option<Resolved>> = const { Cell::new(None) };
+}
 
 const TAG: usize = 0b0101;
 const TAG_BITS: u32 = 4;
@@ -38,19 +57,43 @@ pub(crate) fn enter(entry: Entry) -> Result<*mut norn_world> {
     };
     let generation = table[index].0 + 1;
     table[index] = (generation, Some(entry));
+    VERSION.fetch_add(1, Ordering::Release);
     let value = ((generation as usize) << (INDEX_BITS + TAG_BITS)) | (index << TAG_BITS) | TAG;
     Ok(core::ptr::without_provenance_mut(value))
 }
 
 /// What a handle stands for.
-pub(crate) fn resolve(handle: *mut norn_world) -> Result<Entry> {
+pub(crate) fn resolve(handle: *mut norn_world) -> Result<Resolved> {
     let value = handle as usize;
+    let last = LAST.try_with(Cell::take).ok().flatten();
+    if let Some(last) = last
+        && last.handle == value
+        && last.version == VERSION.load(Ordering::Acquire)
+    {
+        return Ok(last);
+    }
+    resolve_in_table(value)
+}
+
+/// The call is over.
+pub(crate) fn give_back(resolved: Resolved) {
+    // Where the thread is ending there is no place for it.
+    let _ = LAST.try_with(|last| last.set(Some(resolved)));
+}
+
+#[inline(never)]
+fn resolve_in_table(value: usize) -> Result<Resolved> {
     let index = (value >> TAG_BITS) & ((1 << INDEX_BITS) - 1);
     let generation = value >> (INDEX_BITS + TAG_BITS);
     let table = TABLE.read();
     let known = table.get(index).filter(|_| value & 0xf == TAG);
     match known {
-        Some((now, Some(entry))) if *now as usize == generation => Ok(entry.clone()),
+        Some((now, Some(entry))) if *now as usize == generation => Ok(Resolved {
+            entry: entry.clone(),
+            handle: value,
+            // Under the lock, so it is that of this table.
+            version: VERSION.load(Ordering::Relaxed),
+        }),
         Some((now, _)) if generation != 0 && generation <= *now as usize => {
             Err(Error::new(NORN_E_INVALID, "world was detached"))
         }
@@ -83,4 +126,5 @@ pub(crate) fn leave(world: &World) {
             *entry = None;
         }
     }
+    VERSION.fetch_add(1, Ordering::Release);
 }
