@@ -258,7 +258,7 @@ impl<T: Vacant> Slab<T> {
     fn make_block(&self, chunk: usize) {
         let chunks = Self::block_of(chunk);
         let (first, bytes) = (chunks.start, chunks.len() * CHUNK * size_of::<T>());
-        let memory: *mut T = blocks::take(bytes, align_of::<T>()).cast();
+        let memory: *mut T = blocks::take(bytes).cast();
         #[cfg(any(loom, shuttle))] // a checker's atomics are more than their value
         for slot in 0..CHUNK * chunks.len() {
             // SAFETY: taken just above, with room for that many slots.
@@ -274,7 +274,7 @@ impl<T: Vacant> Slab<T> {
             Ok(_) => memory,
             Err(theirs) => {
                 // SAFETY: taken just above with this length and never shared.
-                unsafe { blocks::give(memory.cast(), bytes, align_of::<T>()) };
+                unsafe { blocks::give(memory.cast(), bytes) };
                 theirs
             }
         };
@@ -354,7 +354,7 @@ impl<T: Vacant> Drop for Slab<T> {
     fn drop(&mut self) {
         for (memory, bytes) in self.made_blocks() {
             // SAFETY: taken by `make_block` with this length; `&mut self` means nobody holds a reference into it.
-            unsafe { blocks::give(memory, bytes, align_of::<T>()) };
+            unsafe { blocks::give(memory, bytes) };
         }
     }
 }
