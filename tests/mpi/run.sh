@@ -377,7 +377,7 @@ while read -r name family; do
     fi
     check "$name: programs of random graphs and of ranks in trouble compile" many_ranks "$name" "$family"
     # Many graphs under the distribution's MPIs, some under the others.
-    case $name in *4) few=6 && ranks_to_run="2 3 4 5 6" ;; *) few=3 && ranks_to_run="2 4" ;; esac
+    case $name in *4) few=4 && ranks_to_run="2 3 4 5 6" ;; *) few=2 && ranks_to_run="2 4" ;; esac
     for ranks in $ranks_to_run; do
         seeds=$([ -n "${FULL:-}" ] && echo 300 || echo $few)
         check "$name: random graphs on $ranks ranks" mpirun "$name" "$ranks" "./random_$name" "${ranks}000" "$seeds"
