@@ -282,8 +282,10 @@ def check_device_used(bench):
 
 
 def check_ranks_device(bench):
-    """As on one process; tiles of the factor go from device to device."""
-    for count, arguments in ((2, ["--size", 300, "--tile", 64]), (3, ["--size", 130, "--tile", 16]), (2, ["--size", 1])):
+    """As on one process; tiles of the factor go from device to device. With several workers a declaring thread, those that
+    search and who waits all want to make the passes over devices and messages: several times, since that is a race."""
+    crowded = (2, ["--size", 1024, "--tile", 64, "--workers", 4])
+    for count, arguments in ((2, ["--size", 300, "--tile", 64]), (3, ["--size", 130, "--tile", 16]), (2, ["--size", 1]), *[crowded] * 3):
         text = bench.good_ranks(count, "cholesky", "--device", "--check", "--repeat", 2, *arguments)
         assert_equal(known_difference(text), 0.0, f"error with {arguments} on {count} ranks")
         if "\ndevice      none" in text:
