@@ -15,7 +15,7 @@ impl Runtime {
                 .map(|counter| counter.load(Ordering::Acquire))
                 .sum::<u64>()
         };
-        let completed = self.home.sum(|counters| both(&counters.completed));
+        let completed = self.completed_tasks();
         let submitted = self.home.sum(|counters| both(&counters.submitted));
         let graph = self.graph();
         let (parks, wakes) = self.sleep.totals();

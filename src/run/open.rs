@@ -274,7 +274,7 @@ impl Runtime {
     pub(crate) fn completed_tasks(&self) -> u64 {
         self.home.sum(|counters| {
             let phases = counters.completed.iter();
-            phases.map(|count| count.load(Ordering::Relaxed)).sum()
+            phases.map(|count| count.load(Ordering::Acquire)).sum()
         })
     }
 

@@ -291,6 +291,7 @@ impl Runtime {
                 watching.watch();
             }
             if is_opener
+                && !self.queues.opener.is_empty()
                 && !done()
                 && let Some(node) = self.queues.opener.pop()
             {
