@@ -124,6 +124,13 @@ impl Runtime {
         list.iter().find_map(|lowering| lowering.enter())
     }
 
+    /// Whether another lowering than this one may make the graph go on.
+    pub(crate) fn others_may_bring<L: Lowering>(&self, lowering: &L) -> bool {
+        let list = self.lowerings.list.read().clone();
+        list.iter()
+            .any(|other| !core::ptr::addr_eq(Arc::as_ptr(other), lowering) && other.may_bring())
+    }
+
     /// See `Lowering::rest`.
     pub(super) fn rest(&self) {
         let list = self.lowerings.list.read().clone();

@@ -79,6 +79,9 @@ impl Lowering for Queue {
         }
         went_on
     }
+    fn may_bring(&self) -> bool {
+        !self.begun.lock().is_empty() || !self.arrived.lock().is_empty()
+    }
     fn wants_pass(&self) -> bool {
         let empty = self.arrived.lock().is_empty() && self.begun.lock().is_empty();
         !empty && !self.shut.load(Ordering::SeqCst)

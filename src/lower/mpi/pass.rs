@@ -279,6 +279,12 @@ impl Lowering for World {
         !self.is_flushed()
     }
 
+    fn may_bring(&self) -> bool {
+        let passes = || self.engine.try_lock().is_none_or(|engine| engine.is_busy());
+        let has_any = || !self.is_flushed() || self.holds_ends() || passes();
+        self.live() != 0 && self.life.load(Ordering::SeqCst) != life::OVER && has_any()
+    }
+
     fn patience(&self) -> Duration {
         PATIENCE
     }

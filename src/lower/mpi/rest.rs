@@ -67,18 +67,26 @@ impl World {
     pub(crate) fn rest(&self, runtime: &Runtime) {
         // Read first: whatever happens from here on changes it, and the rest does not count.
         let now = self.activity() + 1;
-        let rests = runtime.is_quiescent()
+        let is_quiet = runtime.is_quiescent()
             && !runtime.is_somebody_inside()
             && self.is_flushed()
             && !self.holds_ends();
         // What has started ends only with the others' help, who may wait for this rank in turn.
         let cancels = runtime.graph().cancelling.load(Ordering::SeqCst);
-        if rests && cancels && !self.quits.swap(true, Ordering::SeqCst) {
+        if is_quiet && cancels && !self.quits.swap(true, Ordering::SeqCst) {
             self.note(Note::Quit);
             runtime.offer_duty();
             return;
         }
-        if rests && self.rested_at.swap(now, Ordering::SeqCst) != now {
+        if !is_quiet || self.rested_at.load(Ordering::SeqCst) == now {
+            return;
+        }
+        // Nothing that comes from elsewhere than this world: a kernel's end, another world's message, a limit of time, a hold
+        // that somebody outside takes off. None of these begins again before a message of this world comes.
+        let may_go_on = runtime.others_may_bring(self)
+            || runtime.blocked.any_limited()
+            || runtime.somebody_holds();
+        if !may_go_on && self.rested_at.swap(now, Ordering::SeqCst) != now {
             self.stir(runtime);
         }
     }

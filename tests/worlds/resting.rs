@@ -1,0 +1,101 @@
+//! Ranks that close, and do not rest although they look like it.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use norn::abi::runtime::*;
+use norn::abi::status::*;
+use norn::abi::task::*;
+use norn::abi::token::*;
+use norn::abi::types::*;
+use norn::abi::world::*;
+
+use crate::ranks::*;
+use crate::sim;
+
+fn drains(rank: &Rank) -> norn_status {
+    // SAFETY: nothing uses the handle any more.
+    unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) }
+}
+
+#[test]
+fn a_body_in_a_wait_with_a_limit_goes_on() {
+    struct Await(*mut norn_runtime, norn_token);
+    unsafe extern "C" fn body(_: *mut norn_self, arg: *mut c_void) -> i32 {
+        // SAFETY: given below, and alive until the close.
+        let what = unsafe { &*arg.cast::<Await>() };
+        // SAFETY: the runtime lives.
+        let ended = unsafe { norn_await(what.0, what.1, 200_000_000) };
+        assert_eq!(ended, NORN_E_TIMEOUT, "{}", last_error());
+        0
+    }
+    on_ranks(&config(), |rank| {
+        let mut memory = [[0u8; 8]; 2];
+        let [first, second] = memory.each_mut();
+        if rank.rank == 1 {
+            let _ = rank.recv(&room(first), 0, 0, &[]);
+            ok(drains(rank));
+            assert_eq!(*first, [1; 8]);
+            return;
+        }
+        let never = rank.recv(&room(second), 1, 5, &[]);
+        let what = Await(rank.rt, never);
+        let mut task = how();
+        task.run = Some(body);
+        task.arg = std::ptr::from_ref(&what).cast_mut().cast();
+        let mut token = norn_token::default();
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_submit(rank.rt, &task, &mut token) });
+        let _ = rank.send(&slice(&[1u8; 8]), 1, 0, &[token]);
+        assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+    });
+}
+
+#[test]
+fn a_message_of_another_world_of_the_runtime_makes_a_rank_go_on() {
+    registered();
+    for seed in 0..40 {
+        let fast = sim::Job::start(sim::Config {
+            delay: 0,
+            seed,
+            ..config()
+        });
+        let slow = sim::Job::start(sim::Config {
+            delay: 400,
+            seed,
+            ..config()
+        });
+        let jobs = [&fast, &slow];
+        std::thread::scope(|scope| {
+            for rank in 0..2 {
+                scope.spawn(move || {
+                    let rt = open(WAYS[seed as usize % WAYS.len()]);
+                    let worlds = jobs.map(|job| {
+                        job.initialise_here(rank);
+                        let mut world = null_mut();
+                        // SAFETY: the pointers are of live variables.
+                        ok(unsafe {
+                            norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world)
+                        });
+                        Rank {
+                            rt,
+                            world,
+                            rank: rank as i32,
+                            size: 2,
+                        }
+                    });
+                    let mut memory = [0u8; 8];
+                    if rank == 0 {
+                        let came = worlds[1].recv(&room(&mut memory), 1, 0, &[]);
+                        let _ = worlds[0].send(&slice(&[1u8; 8]), 1, 0, &[came]);
+                    } else {
+                        let _ = worlds[1].send(&slice(&[2u8; 8]), 0, 0, &[]);
+                        let _ = worlds[0].recv(&room(&mut memory), 0, 0, &[]);
+                    }
+                    ok(drains(&worlds[0]));
+                    assert_eq!(memory, [2 - rank as u8; 8]);
+                });
+            }
+        });
+    }
+}
