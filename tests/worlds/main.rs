@@ -14,5 +14,6 @@ mod limits;
 mod progress;
 mod ranks;
 mod resting;
+mod still;
 mod tags;
 mod threads;

@@ -9,6 +9,9 @@ use crate::abi::status::norn_status;
 /// Most bytes of one.
 pub(crate) const LARGEST: usize = 512;
 
+/// Most wires that one names.
+pub(crate) const MOST_WIRES: usize = 48;
+
 /// Where a message travels: tags of one lane between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Wire {
@@ -86,6 +89,18 @@ pub(crate) enum Control {
     Rested { by_tags: bool },
     /// All ranks rest, and not all that was sent has been received: what no receive is posted for is taken in and kept.
     TakeIn,
+    /// A rank that closes or is sealed has rested for a while, and has sent this one `sent` messages. In this epoch of its
+    /// own it sends nothing more.
+    Still { epoch: u64, sent: u64 },
+    /// While `still` stands still in its epoch, nothing comes on these wires (none: on any) beyond the `sent` messages of this rank.
+    Blocked {
+        still: i32,
+        epoch: u64,
+        sent: u64,
+        wires: Vec<Wire>,
+    },
+    /// A rank that stands still waits, by way of others, for what it would send itself.
+    Never { epoch: u64 },
     /// Verify mode: what the next message of this wire is.
     Declared(Wire, Identity),
 }
@@ -133,6 +148,20 @@ impl Control {
                     .u32(u32::from(rest.blocked))
             }
             Self::Confirm { wave } => writer.u32(11).u64(*wave),
+            Self::Still { epoch, sent } => writer.u32(16).u64(*epoch).u64(*sent),
+            Self::Blocked {
+                still,
+                epoch,
+                sent,
+                wires,
+            } => {
+                writer.u32(17).u32(*still as u32).u64(*epoch).u64(*sent);
+                writer.u32(wires.len() as u32);
+                wires
+                    .iter()
+                    .fold(&mut writer, |writer, wire| writer.wire(wire))
+            }
+            Self::Never { epoch } => writer.u32(18).u64(*epoch),
             Self::Rested { by_tags } => writer.u32(12).u32(u32::from(*by_tags)),
             Self::Declared(wire, identity) => writer
                 .u32(8)
@@ -205,6 +234,22 @@ impl Control {
             }
             11 => Self::Confirm {
                 wave: reader.u64()?,
+            },
+            16 => Self::Still {
+                epoch: reader.u64()?,
+                sent: reader.u64()?,
+            },
+            17 => Self::Blocked {
+                still: reader.u32()? as i32,
+                epoch: reader.u64()?,
+                sent: reader.u64()?,
+                wires: {
+                    let count = reader.u32()?;
+                    (0..count).map(|_| reader.wire()).collect::<Option<_>>()?
+                },
+            },
+            18 => Self::Never {
+                epoch: reader.u64()?,
             },
             12 => Self::Rested {
                 by_tags: reader.u32()? != 0,
@@ -361,6 +406,17 @@ mod tests {
             },
             Control::Confirm { wave: 7 },
             Control::Rested { by_tags: true },
+            Control::Still {
+                epoch: 1 << 40,
+                sent: 3,
+            },
+            Control::Blocked {
+                still: 5,
+                epoch: 9,
+                sent: 1 << 40,
+                wires: vec![wire; MOST_WIRES],
+            },
+            Control::Never { epoch: 9 },
             Control::Quit,
             Control::TakeIn,
             Control::Declared(wire, identity),

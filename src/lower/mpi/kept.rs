@@ -43,6 +43,13 @@ pub(crate) struct Kept {
     waiting: HashMap<(i32, Wire), (u64, Waiter)>,
 }
 
+impl Kept {
+    /// Whether something that is being taken in is a receive's that waits for it.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
+
 impl Engine {
     /// Whether a message may be taken in; then it is being so.
     pub(crate) fn begin_keeping(&mut self, peer: i32, wire: Wire) -> bool {

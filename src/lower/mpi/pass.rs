@@ -130,7 +130,9 @@ impl World {
             }
             if self.rested_at.load(Ordering::Relaxed) != 0 || engine.said_bye {
                 engine.report_rest(self);
+                engine.stand_still(self);
             }
+            engine.look_around(self, runtime);
             if engine.sinks || engine.resting.takes_in || engine.has_leavers() {
                 went_on |= engine.sink(self, runtime);
             }

@@ -104,7 +104,7 @@ impl World {
     }
 
     /// What both have counted. Neither goes back, so an equal sum means that nothing was counted in between.
-    fn activity(&self) -> u64 {
+    pub(crate) fn activity(&self) -> u64 {
         self.activity.load(Ordering::SeqCst) + self.pass_activity.load(Ordering::SeqCst)
     }
 }
@@ -135,7 +135,7 @@ impl Engine {
     }
 
     /// How this rank rests, if it does.
-    fn own_rest(&self, world: &World) -> Option<Rest> {
+    pub(super) fn own_rest(&self, world: &World) -> Option<Rest> {
         let activity = world.activity();
         let ending = world.life.load(Ordering::SeqCst) != life::OPEN && world.live() == 0;
         let rests = ending || world.rested_at.load(Ordering::SeqCst) == activity + 1;
