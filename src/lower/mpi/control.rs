@@ -99,8 +99,15 @@ pub(crate) enum Control {
         sent: u64,
         wires: Vec<Wire>,
     },
-    /// A rank that stands still waits, by way of others, for what it would send itself.
-    Never { epoch: u64 },
+    /// A rank that stands still waits, by way of others, for what it would send itself: nothing comes, except on the wires of
+    /// `spares`, where it has declared something. `last`: no further part of this list follows.
+    Never {
+        epoch: u64,
+        spares: Vec<Wire>,
+        last: bool,
+    },
+    /// `Never` has ended receives.
+    Cut { epoch: u64 },
     /// Verify mode: what the next message of this wire is.
     Declared(Wire, Identity),
 }
@@ -156,12 +163,18 @@ impl Control {
                 wires,
             } => {
                 writer.u32(17).u32(*still as u32).u64(*epoch).u64(*sent);
-                writer.u32(wires.len() as u32);
-                wires
-                    .iter()
-                    .fold(&mut writer, |writer, wire| writer.wire(wire))
+                writer.wires(wires)
             }
-            Self::Never { epoch } => writer.u32(18).u64(*epoch),
+            Self::Never {
+                epoch,
+                spares,
+                last,
+            } => writer
+                .u32(18)
+                .u64(*epoch)
+                .u32(u32::from(*last))
+                .wires(spares),
+            Self::Cut { epoch } => writer.u32(19).u64(*epoch),
             Self::Rested { by_tags } => writer.u32(12).u32(u32::from(*by_tags)),
             Self::Declared(wire, identity) => writer
                 .u32(8)
@@ -243,12 +256,14 @@ impl Control {
                 still: reader.u32()? as i32,
                 epoch: reader.u64()?,
                 sent: reader.u64()?,
-                wires: {
-                    let count = reader.u32()?;
-                    (0..count).map(|_| reader.wire()).collect::<Option<_>>()?
-                },
+                wires: reader.wires()?,
             },
             18 => Self::Never {
+                epoch: reader.u64()?,
+                last: reader.u32()? != 0,
+                spares: reader.wires()?,
+            },
+            19 => Self::Cut {
                 epoch: reader.u64()?,
             },
             12 => Self::Rested {
@@ -272,6 +287,10 @@ impl Writer {
     }
     fn wire(&mut self, wire: &Wire) -> &mut Self {
         self.u32(wire.lane).u32(wire.tag as u32)
+    }
+    fn wires(&mut self, wires: &[Wire]) -> &mut Self {
+        self.u32(wires.len() as u32);
+        wires.iter().fold(self, Self::wire)
     }
     fn text(&mut self, text: &str, most: usize) -> &mut Self {
         let mut length = text.len().min(most);
@@ -312,6 +331,10 @@ impl Reader<'_> {
             lane: self.u32()?,
             tag: self.u32()? as i32,
         })
+    }
+    fn wires(&mut self) -> Option<Vec<Wire>> {
+        let count = self.u32()?;
+        (0..count).map(|_| self.wire()).collect()
     }
     fn text(&mut self) -> Option<String> {
         let length = self.u32()? as usize;
@@ -416,7 +439,12 @@ mod tests {
                 sent: 1 << 40,
                 wires: vec![wire; MOST_WIRES],
             },
-            Control::Never { epoch: 9 },
+            Control::Cut { epoch: 9 },
+            Control::Never {
+                epoch: 9,
+                spares: vec![wire; MOST_WIRES],
+                last: true,
+            },
             Control::Quit,
             Control::TakeIn,
             Control::Declared(wire, identity),

@@ -286,6 +286,21 @@ impl Lines {
         waiting.collect()
     }
 
+    /// Where sends are declared and not posted: to whom, on which wire.
+    pub(crate) fn unposted_sends(&self) -> Vec<(i32, Wire)> {
+        let mut queues = self.queues.lock();
+        let lines = queues.all().keys();
+        let sends = lines.filter_map(|line| match line {
+            Line::Messages {
+                send: true,
+                peer,
+                wire,
+            } => Some((*peer, *wire)),
+            _ => None,
+        });
+        sends.collect()
+    }
+
     /// The exchange just before this one in its line, in words; for reports, which may come at any time.
     pub(crate) fn before(&self, exchange: &Exchange) -> Option<String> {
         let mut queues = self.queues.try_lock()?;

@@ -12,11 +12,13 @@
 //!    A rank that rests itself, and waits for nothing that is not blocked, sends nothing at all while A stands still: to all it
 //!    tells that all wires are.
 //! 3. If A still rests and everything it waits for is blocked, nothing will ever come to it. It says `Never`, and the
-//!    receives that are posted for it fail.
+//!    receives that are posted for it fail: first those on wires on which it has declared no message. While it rests on, it says
+//!    so again, for what is posted meanwhile; and when that has ended nothing (`Cut`), the others fail too: there, what it
+//!    has declared is behind what it waits for.
 //!
 //! A `Blocked` is true as long as A rests, for it follows from what A does not send and from edges of a graph, which stay.
-//! A cancel breaks it: what was blocked is then sent as a poison. A rank that has sent something that it had called blocked
-//! does not act on `Never`. Where collectives are waited for, nothing is concluded.
+//! (Only a cancel by the application breaks it: then what was blocked is sent as a poison, and receives that wait for a rank
+//! that closes may fail at that very moment.) Where collectives are waited for, nothing is concluded.
 //!
 //! To tell all costs a message a rank. It comes late, so that an end where all close is found without it.
 
@@ -33,6 +35,13 @@ use crate::run::runtime::Runtime;
 const WHILE: Duration = Duration::from_millis(50);
 const WHILE_A_RANK: Duration = Duration::from_millis(10);
 
+/// When a rank looks again although nothing is new: after so long, and so many times what a look takes.
+const AGAIN: Duration = Duration::from_millis(200);
+const AGAIN_PER_LOOK: u32 = 20;
+
+/// The longest time between two `Never`, in rests before the first.
+const LATEST: u32 = 64;
+
 /// What a rank has said: it sends no more than `sent` messages, on these wires or on all, while another stands still.
 struct Blocked {
     epoch: u64,
@@ -41,24 +50,36 @@ struct Blocked {
     all: bool,
 }
 
+/// The latest `Never` of this rank.
+struct Said {
+    epoch: u64,
+    when: Instant,
+    /// How long until the next.
+    pause: Duration,
+    /// It has ended receives.
+    cut: bool,
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct Still {
     /// Since when this rank has rested, and in which epoch.
     since: Option<(u64, Instant)>,
-    /// The epoch of which this rank has said `Still`, and `Never`.
+    /// The epoch of which this rank has said `Still`.
     said_still: Option<u64>,
-    said_never: Option<u64>,
+    never: Option<Said>,
     /// Ranks that stand still: their epoch, and what they have sent to this one.
     ranks: HashMap<i32, (u64, u64)>,
     /// By who stands still, and who has said it.
     blocked: HashMap<(i32, i32), Blocked>,
     /// What this rank has said, by who stands still, and whom of which wire (None: all): the epoch, and how much it had sent.
     told: HashMap<(i32, i32, Option<Wire>), (u64, u64)>,
+    /// Of a `Never` whose last part has not come: by who says it.
+    spared: HashMap<i32, HashSet<Wire>>,
     /// Counts what was heard.
     news: u64,
-    /// Activity and news when this rank last looked.
-    looked: Option<(u64, u64)>,
+    /// What was known when this rank last looked, and when to look again although that is all: an edge may have been added.
+    looked: Option<((u64, u64, usize), Instant)>,
 }
 
 /// A receive that is posted and waits for another rank's message.
@@ -87,25 +108,67 @@ impl Engine {
             self.still.since = None;
             return;
         };
+        let long = WHILE + WHILE_A_RANK * world.size.unsigned_abs();
         match self.still.since {
             Some((since, began)) if since == epoch => {
-                let long = WHILE + WHILE_A_RANK * world.size.unsigned_abs();
                 if self.still.said_still != Some(epoch) && began.elapsed() >= long {
-                    self.still.said_still = Some(epoch);
-                    for rank in 0..world.size {
-                        let sent = self.peers[rank].sent;
-                        self.tell(rank, &Control::Still { epoch, sent });
-                    }
+                    self.say_still(epoch);
                 }
             }
             _ => self.still.since = Some((epoch, Instant::now())),
         }
-        if self.still.said_still == Some(epoch)
-            && self.still.said_never != Some(epoch)
-            && self.waits_only_for(self.rank, epoch)
+        if self.still.said_still != Some(epoch) {
+            return;
+        }
+        let said = self.still.never.as_ref().filter(|said| said.epoch == epoch);
+        if said.is_some_and(|said| said.when.elapsed() < said.pause)
+            || !self.waits_only_for(self.rank, epoch)
         {
-            self.still.said_never = Some(epoch);
-            self.tell_every(&Control::Never { epoch });
+            return;
+        }
+        // Where the last has ended nothing, there may be nothing more to end: later and later.
+        let (spares, pause) = match said {
+            Some(said) if !said.cut => (false, (said.pause * 2).min(long * LATEST)),
+            _ => (true, long),
+        };
+        self.still.never = Some(Said {
+            epoch,
+            when: Instant::now(),
+            pause,
+            cut: false,
+        });
+        match spares {
+            true => self.say_never(epoch, &world.lines.unposted_sends()),
+            false => self.say_never(epoch, &[]),
+        }
+    }
+
+    fn say_still(&mut self, epoch: u64) {
+        self.still.said_still = Some(epoch);
+        for rank in 0..self.peers.size() {
+            let sent = self.peers[rank].sent;
+            self.tell(rank, &Control::Still { epoch, sent });
+        }
+    }
+
+    fn say_never(&mut self, epoch: u64, declared: &[(i32, Wire)]) {
+        for rank in 0..self.peers.size() {
+            let of_rank = declared.iter().filter(|(peer, _)| *peer == rank);
+            let spares: Vec<Wire> = of_rank.map(|(_, wire)| *wire).collect();
+            let mut parts = spares.chunks(MOST_WIRES).peekable();
+            loop {
+                let part = parts.next().unwrap_or_default();
+                let last = parts.peek().is_none();
+                let never = Control::Never {
+                    epoch,
+                    spares: part.to_vec(),
+                    last,
+                };
+                self.tell(rank, &never);
+                if last {
+                    break;
+                }
+            }
         }
     }
 
@@ -157,15 +220,6 @@ impl Engine {
         })
     }
 
-    /// Whether something that ranks have said they had sent has not been received.
-    fn lags(&self) -> bool {
-        let still = &self.still;
-        let heard = still.ranks.iter().map(|(rank, (_, sent))| (*rank, *sent));
-        let told = still.blocked.iter();
-        let mut all = heard.chain(told.map(|((_, peer), blocked)| (*peer, blocked.sent)));
-        all.any(|(peer, sent)| self.peers[peer].received < sent)
-    }
-
     // ----- what others say -----
 
     pub(crate) fn still_told(&mut self, source: i32, epoch: u64, sent: u64) {
@@ -199,16 +253,23 @@ impl Engine {
         blocked.wires.extend(wires);
     }
 
-    pub(crate) fn never_told(&mut self, source: i32, epoch: u64) {
-        let stands = self.still.ranks.remove(&source);
-        let is_so =
-            stands.is_some_and(|(of, sent)| (of, sent) == (epoch, self.peers[source].received));
-        let mut told = self.still.told.iter();
-        let kept_to = told.all(|((still, peer, _), (_, sent))| {
-            *still != source || self.peers[*peer].sent == *sent
-        });
-        if is_so && kept_to {
-            self.cancel_receives(Some(source), Cancelled::Never);
+    pub(crate) fn never_told(&mut self, source: i32, epoch: u64, spares: Vec<Wire>, last: bool) {
+        self.still.spared.entry(source).or_default().extend(spares);
+        if !last {
+            return;
+        }
+        let spared = self.still.spared.remove(&source).unwrap_or_default();
+        let received = self.peers[source].received;
+        if self.still.ranks.get(&source) == Some(&(epoch, received))
+            && self.cancel_receives_but(Some(source), Cancelled::Never, &spared)
+        {
+            self.tell(source, &Control::Cut { epoch });
+        }
+    }
+
+    pub(crate) fn cut_told(&mut self, epoch: u64) {
+        if let Some(said) = &mut self.still.never {
+            said.cut |= said.epoch == epoch;
         }
     }
 
@@ -219,9 +280,11 @@ impl Engine {
         if self.still.ranks.is_empty() || self.said_bye || self.failed.is_some() {
             return;
         }
-        let now = (world.activity(), self.still.news);
+        let known = (world.activity(), self.still.news, world.lines.declared());
+        let began = Instant::now();
+        let is_known = |(looked, again): (_, Instant)| looked == known && began < again;
         // While something runs here, more may come of it than the next look would find.
-        if self.still.looked == Some(now) || !runtime.is_quiescent() {
+        if self.still.looked.is_some_and(is_known) || !runtime.is_quiescent() {
             return;
         }
         let received = |engine: &Self, rank: i32| engine.peers[rank].received;
@@ -248,8 +311,10 @@ impl Engine {
         self.still
             .ranks
             .retain(|rank, _| ranks.iter().any(|(other, _)| other == rank));
-        self.still.looked = Some(now);
-        self.resting.takes_in |= self.lags();
+        let again = AGAIN.max(began.elapsed() * AGAIN_PER_LOOK);
+        self.still.looked = Some((known, Instant::now() + again));
+        // What has come and no receive is posted for counts as received, and its sender need not wait for that.
+        self.resting.takes_in = true;
     }
 
     /// Sends of this rank, the first of each wire, that wait for what does not come while a rank stands still.

@@ -124,7 +124,12 @@ impl Engine {
                 sent,
                 wires,
             } => self.blocked_told(source, (still, epoch), sent, wires),
-            Control::Never { epoch } => self.never_told(source, epoch),
+            Control::Never {
+                epoch,
+                spares,
+                last,
+            } => self.never_told(source, epoch, spares, last),
+            Control::Cut { epoch } => self.cut_told(epoch),
             Control::Declared(wire, identity) => {
                 self.identity_told(world, source, wire, identity, finished);
             }
