@@ -158,9 +158,10 @@ device_examples() {
         python3 -B tests/examples/check_examples.py --programs "$PWD/$build/check/examples" "${ranks[@]:-device-used}"
 }
 
-# Link-time optimisation of each test program would cost minutes; the C tests
-# run the library as it is shipped.
-rust_tests() { CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-fail-fast; }
+# Link-time optimisation of each test program would cost minutes, and one unit
+# of code per crate keeps one core busy only; the C tests run the library as it
+# is shipped.
+rust_tests() { CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 cargo test --release --locked --no-fail-fast; }
 
 # The language itself is beyond clippy's incompatible_msrv lint, so the oldest
 # compiler that Cargo.toml promises has the last word where it is installed.
@@ -203,14 +204,15 @@ step models tests/models/run.sh
 await standin
 step mpi tests/mpi/run.sh "$build" "$build/prefix"
 step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so" "$PWD/$build/check/standin/lib"
-step c-tests external tests/c "$build/check/tests-c" -DNORN_STANDIN="$PWD/$build/check/standin/lib"
+# Beside another step a test may take longer before it counts as hanging.
+step c-tests external tests/c "$build/check/tests-c" -DNORN_STANDIN="$PWD/$build/check/standin/lib" -DNORN_TEST_TIMEOUT=120
 [ -n "$no_sanitizers" ] || step sanitizers tests/sanitizers/run.sh "$build"
 step packaging tests/packaging/run.sh "$build" "$build/prefix"
 step fuzz fuzz_inputs
 step cpp-tests external tests/cpp "$build/check/tests-cpp"
 if [ -n "$fortran" ]; then
     step examples-fortran external examples-fortran "$build/check/examples-fortran"
-    step fortran-tests external tests/fortran "$build/check/tests-fortran" -DNORN_STANDIN="$PWD/$build/check/standin/lib"
+    step fortran-tests external tests/fortran "$build/check/tests-fortran" -DNORN_STANDIN="$PWD/$build/check/standin/lib" -DNORN_TEST_TIMEOUT=120
 fi
 step docs python3 -B tests/docs/check_docs.py --prefix "$build/prefix"
 [ -z "$oldest" ] || step oldest-rust oldest_rust
