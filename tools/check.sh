@@ -24,6 +24,7 @@ printed=          # bytes of the next one's that are; nothing before its first
 passed=0
 failed=0
 failures=
+left_out=()       # what cannot be run here, and what it takes
 trap 'for group in "${process[@]}"; do kill -TERM -- "-$group" 2>/dev/null; done; exit 130' INT TERM
 
 # step NAME COMMAND...: begins it, when fewer than two steps are under way.
@@ -122,6 +123,7 @@ count() {
 finish() {
     local name
     while [ "$shown" -lt "${#names[@]}" ]; do look; done
+    [ "${#left_out[@]}" -eq 0 ] || printf '== %s\n' "${left_out[@]}"
     for name in $failures; do
         echo "== failed: $name ($logs/$name.log)"
         grep -E '^models: [^0-9]|FAILED|\*\*\*(Failed|Timeout|Exception|Not Run)|^not ok|panicked at|^error|failed: ' "$logs/$name.log" | tail -n 20
@@ -188,9 +190,9 @@ await setup || finish
 fortran=$(command -v "${FC:-gfortran}")
 rustup run "$oldest" cargo --version >/dev/null 2>&1 || oldest=
 no_sanitizers=$(tests/sanitizers/run.sh --missing) && no_sanitizers=
-[ -n "$fortran" ] || echo "== examples-fortran, fortran-tests left out: there is no Fortran compiler"
-[ -n "$oldest" ] || echo "== oldest-rust left out: rustup toolchain install $promised --profile minimal"
-[ -z "$no_sanitizers" ] || echo "== sanitizers left out: $no_sanitizers"
+[ -n "$fortran" ] || left_out+=("examples-fortran, fortran-tests left out: there is no Fortran compiler")
+[ -n "$oldest" ] || left_out+=("oldest-rust left out: rustup toolchain install $promised --profile minimal")
+[ -z "$no_sanitizers" ] || left_out+=("sanitizers left out: $no_sanitizers")
 
 step format cargo fmt --check
 step notice tools/notice.sh --check
