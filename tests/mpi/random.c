@@ -3,15 +3,16 @@
 // A seed makes steps in one global order: tasks, messages by key and in order, sums over all ranks; some tasks fail. Every
 // rank submits its own steps in an order of its own that keeps what the API gives a meaning (per datum, per key, per
 // ordered pair, per lane). Whatever the mode and the number of tags, every datum ends with the value, or the failure, of
-// the global order. In a further run one rank quits, leaves early or cancels a step in the middle of its submissions: then
-// every datum of the others ends so, or failed, and nobody waits for ever.
+// the global order. In a further run one rank quits, leaves early, closes while what it waits for may wait for what it has
+// not submitted, or cancels a step, in the middle of its submissions: then every datum of the others ends so, or failed, and
+// nobody waits for ever.
 //
 //   random FIRST COUNT [disturbed]    seeds FIRST to FIRST + COUNT - 1, each in async, sync and shuffle, and once disturbed, if asked
 #include <string.h>
 
 #include "check.h"
 
-enum { MOST_STEPS = 120, MOST_DATA = 5, MOST_ELEMENTS = 40, MOST_RANKS = 16, WINDOW = 8 };
+enum { MOST_STEPS = 120, MOST_DATA = 5, MOST_ELEMENTS = 40, MOST_RANKS = 16, WINDOW = 8, FAR = 60 };
 enum kind { TASK, MESSAGE, SUM };
 
 struct step {
@@ -33,9 +34,10 @@ struct value {
     int64_t element[MOST_ELEMENTS];
 };
 static struct value expected[MOST_RANKS][MOST_DATA];
+static int without_sums; // the steps that are sums are left out, and ranks submit far from the global order
 
 // What one rank does at `before`: of its own steps as it submits them, or (LEAVES) of the global order.
-enum { UNDISTURBED, QUITS, LEAVES, CANCELS, KINDS };
+enum { UNDISTURBED, QUITS, LEAVES, CANCELS, CLOSES, KINDS };
 struct blow {
     int kind, rank, before;
 };
@@ -106,20 +108,21 @@ static void run_oracle(void) {
             memcpy(to->element, from->element, (size_t)step->elements * sizeof *to->element);
             break;
         case SUM:
-            for (int of = 0; of < size; of++) {
+            for (int of = 0; of < size && !without_sums; of++) {
                 const struct value *part = &expected[of][step->source];
                 sum.failed |= part->failed;
                 for (int at = 0; at < program.elements; at++)
                     sum.element[at] = (int64_t)((uint64_t)sum.element[at] + (uint64_t)part->element[at]);
             }
-            for (int of = 0; of < size; of++) expected[of][step->source] = sum;
+            for (int of = 0; of < size && !without_sums; of++) expected[of][step->source] = sum;
             break;
         }
     }
 }
 
 static int takes_part(const struct step *step) {
-    return step->kind == SUM || step->rank == rank || (step->kind == MESSAGE && step->to == rank);
+    if (step->kind == SUM) return !without_sums;
+    return step->rank == rank || (step->kind == MESSAGE && step->to == rank);
 }
 
 // The data of this rank that a step touches, as bits.
@@ -144,7 +147,7 @@ static int order_steps(int *order) {
     for (int number = 0; number < program.steps; number++)
         if (takes_part(&program.step[number])) left[count++] = number;
     while (count > 0) {
-        int choices[WINDOW], found = 0, window = count < WINDOW ? count : WINDOW;
+        int choices[FAR], found = 0, far = without_sums ? FAR : WINDOW, window = count < far ? count : far;
         for (int at = 0; at < window; at++) {
             int free = 1;
             for (int earlier = 0; earlier < at; earlier++)
@@ -246,11 +249,11 @@ static void run(int32_t mode, struct blow blow) {
         // It takes part in all that comes before, whatever the order of its own submissions: what it waits for in its close
         // would else wait for what it never declares.
         if (blow.kind == LEAVES && order[at] >= blow.before % program.steps) continue;
-        if (blow.kind == QUITS && at == blow.before % count) break;
+        if ((blow.kind == QUITS || blow.kind == CLOSES) && at == blow.before % count) break;
         norn_token token = submit(rt, world, order[at], data, memory, &works[at]);
         if (blow.kind == CANCELS && at == blow.before % count) (void)norn_cancel(rt, token);
     }
-    if (blow.kind == QUITS || blow.kind == LEAVES) {
+    if (blow.kind == QUITS || blow.kind == LEAVES || blow.kind == CLOSES) {
         norn_status closed = norn_close_with(rt, blow.kind == QUITS ? NORN_CANCEL : NORN_DRAIN, 60000000000);
         CHECK(closed != NORN_E_TIMEOUT && closed != NORN_E_INTERNAL && closed != NORN_E_MPI);
         return;
@@ -302,7 +305,13 @@ int main(int argc, char **argv) {
         make_program(seed);
         run_oracle();
         for (int at = 0; at < 3; at++) run(modes[at], (struct blow){.kind = UNDISTURBED});
-        if (argc > 3) run(modes[seed % 3], draw_blow());
+        if (argc > 3) {
+            struct blow blow = draw_blow();
+            without_sums = blow.kind == CLOSES;
+            if (without_sums) run_oracle();
+            run(modes[seed % 3], blow);
+            without_sums = 0;
+        }
     }
     MPI_Finalize();
     if (rank == 0) printf("random: %llu graphs on %d ranks: right\n", (unsigned long long)count, size);

@@ -105,8 +105,15 @@ fn random_worlds_that_take_a_blow_end_right_or_failed() {
 
 #[test]
 fn random_worlds_of_which_one_rank_closes_in_the_middle_end_as_the_oracle_says() {
-    let (ranks, seeds) = wishes(GRAPHS / 4);
-    seeds.for_each(|seed| check(&Program::closed_in_the_middle(seed, ranks), ranks));
+    // Of these, those of four digits wait for themselves by way of others; most do not.
+    let known = [1041, 1139, 1217, 1261, 1439, 1514];
+    let (ranks, seeds) = wishes(GRAPHS / 8);
+    let known = known
+        .into_iter()
+        .filter(|_| wish("NORN_TEST_SEED").is_none());
+    known
+        .chain(seeds)
+        .for_each(|seed| check(&Program::closed_in_the_middle(seed, ranks), ranks));
 }
 
 /// One of them again and again: of two poisons that a rank sends before it quits, the other rank drops the first and is

@@ -221,8 +221,7 @@ impl Engine {
     pub(crate) fn is_busy(&self) -> bool {
         !self.order.is_empty()
             || !self.ready.is_empty()
-            || self.sinks
-            || self.resting.takes_in
+            || self.takes_in()
             || self.has_leavers()
             || self.has_suspects()
             || self.has_unexplained()
@@ -336,6 +335,7 @@ impl Engine {
         exchange.set_node(node);
         // This rank goes on: what comes now may have its receive soon, and need not be copied.
         self.resting.takes_in = false;
+        self.still.takes_in = false;
         if let What::Collective(_) = &exchange.what {
             return self.begin_collective(world, runtime, &exchange, finished);
         }

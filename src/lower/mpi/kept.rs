@@ -37,6 +37,8 @@ enum Waiter {
 #[derive(Default)]
 pub(crate) struct Kept {
     messages: PerWire<Vec<u8>>,
+    /// Of all messages.
+    bytes: usize,
     /// Wires of which a message is being taken in; one at a time, or the second could be done before the first.
     coming: HashSet<(i32, Wire)>,
     /// Receives that get what is being taken in, with their number on the wire.
@@ -44,6 +46,11 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// Bytes of memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether something that is being taken in is a receive's that waits for it.
     pub(crate) fn is_waited_for(&self) -> bool {
         !self.waiting.is_empty()
@@ -77,6 +84,7 @@ impl Engine {
         }
         let wanted = !self.sinks && !self.peers[peer].quit;
         if wanted {
+            self.kept.bytes += bytes.len();
             let list = self.kept.messages.entry((peer, wire)).or_default();
             list.push_back(bytes);
         }
@@ -97,6 +105,7 @@ impl Engine {
             return finish(exchange, How::Remote(record), finished);
         }
         let key = (message.peer, message.wire);
+        self.kept.bytes += bytes.len();
         self.kept.messages.entry(key).or_default().push_front(bytes);
         match self.post_message(world, &exchange, message, Some(sequence)) {
             Ok(posted) => self.enter_message(exchange, posted),
@@ -166,6 +175,7 @@ impl Engine {
         if list.is_empty() {
             self.kept.messages.remove(&key);
         }
+        self.kept.bytes -= bytes.as_ref().map_or(0, Vec::len);
         bytes
     }
 

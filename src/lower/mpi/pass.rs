@@ -133,7 +133,7 @@ impl World {
                 engine.stand_still(self);
             }
             engine.look_around(self, runtime);
-            if engine.sinks || engine.resting.takes_in || engine.has_leavers() {
+            if engine.takes_in() || engine.has_leavers() {
                 went_on |= engine.sink(self, runtime);
             }
             if engine.sinks {

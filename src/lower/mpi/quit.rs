@@ -11,6 +11,9 @@ use super::engine::{Cancelled, Engine, Finished, How, closed};
 use super::table::{NORN_MPI_ANY, norn_mpi_done};
 use super::world::World;
 
+/// Most bytes that are kept because some rank stands still (`still`).
+const MOST_KEPT: usize = 64 << 20;
+
 impl Engine {
     /// This rank closes and cancels.
     pub(crate) fn quit(&mut self, world: &World, finished: &mut Finished) {
@@ -37,10 +40,23 @@ impl Engine {
         self.peers.has_leavers()
     }
 
+    /// Whether what no receive is posted for is taken in, from all ranks.
+    pub(crate) fn takes_in(&self) -> bool {
+        self.sinks || self.resting.takes_in || self.still.takes_in
+    }
+
     /// A message that no receive was posted for, of those that are taken in.
     pub(crate) fn probe(&self, comm: i32) -> Result<Option<norn_mpi_done>, Failed> {
         if self.sinks || self.resting.takes_in {
             return self.calls().probe(NORN_MPI_ANY, comm);
+        }
+        if self.still.takes_in {
+            // Others may be at work: what they send is not to fill this rank's memory.
+            let room = MOST_KEPT.saturating_sub(self.kept.bytes()) as i64;
+            let found = self.calls().probe(NORN_MPI_ANY, comm)?;
+            if let Some(message) = found.filter(|message| message.bytes <= room) {
+                return Ok(Some(message));
+            }
         }
         for (rank, peer) in self.peers.iter() {
             if peer.is_leaver()

@@ -8,7 +8,8 @@
 //!    its activity, stays the same, it sends nothing more.
 //! 2. A rank that has received all of that knows that none of the receives it has posted for A end. What waits for these, the
 //!    deadlock search tells; sends among it, it tells to those that they go to (`Blocked`): the first of each wire, and
-//!    with it all behind it. Who hears that goes on from there in the same way, again once all that was sent is here.
+//!    with it all behind it. Who hears that goes on from there in the same way, again once all that was sent is here. For that
+//!    ranks take in what no receive is posted for (`kept`), if it is not too much.
 //!    A rank that rests itself, and waits for nothing that is not blocked, sends nothing at all while A stands still: to all it
 //!    tells that all wires are.
 //! 3. If A still rests and everything it waits for is blocked, nothing will ever come to it. It says `Never`, and the
@@ -78,6 +79,8 @@ pub(crate) struct Still {
     spared: HashMap<i32, HashSet<Wire>>,
     /// Counts what was heard.
     news: u64,
+    /// This rank takes in and keeps what no receive is posted for, until it posts something again.
+    pub(crate) takes_in: bool,
     /// What was known when this rank last looked, and when to look again although that is all: an edge may have been added.
     looked: Option<((u64, u64, usize), Instant)>,
 }
@@ -283,6 +286,7 @@ impl Engine {
         let known = (world.activity(), self.still.news, world.lines.declared());
         let began = Instant::now();
         let is_known = |(looked, again): (_, Instant)| looked == known && began < again;
+        let idles = self.still.looked.is_some_and(|(looked, _)| looked == known);
         // While something runs here, more may come of it than the next look would find.
         if self.still.looked.is_some_and(is_known) || !runtime.is_quiescent() {
             return;
@@ -313,8 +317,9 @@ impl Engine {
             .retain(|rank, _| ranks.iter().any(|(other, _)| other == rank));
         let again = AGAIN.max(began.elapsed() * AGAIN_PER_LOOK);
         self.still.looked = Some((known, Instant::now() + again));
-        // What has come and no receive is posted for counts as received, and its sender need not wait for that.
-        self.resting.takes_in = true;
+        // What has come and no receive is posted for then counts as received, and its sender need not wait. Not before
+        // nothing has come for a while: others may be at work, and what they send costs a copy here.
+        self.still.takes_in |= idles;
     }
 
     /// Sends of this rank, the first of each wire, that wait for what does not come while a rank stands still.
