@@ -124,8 +124,11 @@ impl Runtime {
         list.iter().find_map(|lowering| lowering.enter())
     }
 
-    /// See `Lowering::rest`.
+    /// See `Lowering::rest`. A body whose wait has a limit goes on by itself, so while there is one nothing rests.
     pub(super) fn rest(&self) {
+        if self.blocked.any_limited() {
+            return;
+        }
         let list = self.lowerings.list.read().clone();
         for lowering in list.iter() {
             lowering.rest(self);
