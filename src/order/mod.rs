@@ -9,7 +9,7 @@
 //! | `timeline`, `joiner` | the order of accesses to one datum; how a node comes to wait for another |
 //! | `extent` | where a datum lies; pieces in rows |
 //! | `datum`, `registry` | what is registered, how it is split and joined |
-//! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
+//! | `submit`, `access`, `wanted`, `declare` | from a description to a node in its places; tokens bound late |
 //! | `plain`, `plain_places` | the straight path of nearly all tasks, from submission to completion |
 //! | `sole` | the words of a graph that one thread alone has changed so far |
 //! | `plain_operation` | the same for the submission of operations |
@@ -65,3 +65,4 @@ pub(crate) mod sole;
 pub(crate) mod submit;
 pub(crate) mod timeline;
 pub(crate) mod token;
+pub(crate) mod wanted;
