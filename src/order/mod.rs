@@ -17,7 +17,7 @@
 //! | `cancel`, `failure` | failing before the start; records of first causes |
 //! | `place` | reservations and holds |
 //! | `commute`, `reduce`, `early`, `group` | one idea each |
-//! | `cycle` | the exact deadlock search |
+//! | `cycle`, `cone` | the exact deadlock search; what waits for the end of a node |
 //! | `edge` | edges added late, the start of held tasks |
 //! | `observers` | threads that wait for a token |
 //! | `defect` | whether any of it can still be trusted |
@@ -33,6 +33,7 @@ pub(crate) mod body;
 pub(crate) mod cancel;
 pub(crate) mod commute;
 pub(crate) mod complete;
+mod cone;
 pub(crate) mod cycle;
 pub(crate) mod datum;
 pub(crate) mod declare;
