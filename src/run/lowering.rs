@@ -55,8 +55,13 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
-    /// The runtime is closing, nothing runs and nothing can, and operations are under way: only what this lowering
-    /// brings can make it go on. Told again and again.
+    /// Whether something of its own is under way, which will end whatever other processes do.
+    fn goes_on(&self) -> bool {
+        self.wants_pass() || self.wants_worker()
+    }
+
+    /// The runtime is closing or sealed, nothing runs and nothing can, no lowering goes on, and operations are under way: only
+    /// what this lowering brings can make it go on. Told again and again.
     fn rest(&self, runtime: &Runtime) {
         let _ = runtime;
     }

@@ -126,10 +126,10 @@ impl Runtime {
 
     /// See `Lowering::rest`. A body whose wait has a limit goes on by itself, so while there is one nothing rests.
     pub(super) fn rest(&self) {
-        if self.blocked.any_limited() {
+        let list = self.lowerings.list.read().clone();
+        if self.blocked.any_limited() || list.iter().any(|lowering| lowering.goes_on()) {
             return;
         }
-        let list = self.lowerings.list.read().clone();
         for lowering in list.iter() {
             lowering.rest(self);
         }

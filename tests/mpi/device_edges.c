@@ -298,6 +298,19 @@ static void refused_receive(void) {
     OK(norn_data_unregister(rt, down));
 }
 
+/* Every rank closes while a kernel runs whose result is still to be sent: nobody gives the message up. */
+static void close_over_a_kernel(void) {
+    uint64_t one = 1, got[COUNT] = {0};
+    const norn_data x = on_device(COUNT);
+    const norn_slice from = norn_slice_of(x, NORN_U64, COUNT), to = norn_slice_at(got, NORN_U64, COUNT);
+    OK(norn_fill(rt, &from, &one, NULL, NULL));
+    spin_on(x, 500000000);
+    OK(norn_send(world, &from, (rank + 1) % size, 9, NULL, NULL));
+    OK(norn_recv(world, &to, (rank + size - 1) % size, 9, NULL, NULL));
+    OK(norn_close(rt));
+    for (int i = 0; i < COUNT; i++) CHECK(got[i] == 1);
+}
+
 /* Opens all that the tests use. False: there is no device. */
 static int open_all(const char *kernels, uint64_t most_pinned) {
     static char text[1 << 20];
@@ -363,6 +376,8 @@ int main(int argc, char **argv) {
         no_old_values(rounds, 8 << 20, 200000000);
         OK(norn_close(rt));
     }
+    CHECK(open_all(kernels, 0));
+    close_over_a_kernel();
     MPI_Finalize();
     if (rank == 0) printf("device edges%s: right on %d ranks\n", by_mpi ? ", by MPI itself" : "", size);
     return 0;

@@ -286,8 +286,7 @@ impl Cuda {
         for done in &in_flight {
             guard.flights.remove(&done.token.0);
         }
-        self.count
-            .fetch_sub(in_flight.len() + waiting.len(), Ordering::SeqCst);
+        let ended = in_flight.len() + waiting.len();
         // The driver has let go of pageable memory when its copier has the answer, which a fault brings at once.
         for job in in_flight.iter().filter_map(|done| done.job.as_ref()) {
             job.wait();
@@ -313,6 +312,7 @@ impl Cuda {
                 }
             }
         });
+        self.count.fetch_sub(ended, Ordering::SeqCst);
     }
 
     /// The first one is the cause, the others are propagated from it.

@@ -371,6 +371,10 @@ impl Lowering for Cuda {
         self.inbox.has_bodies()
     }
 
+    fn goes_on(&self) -> bool {
+        self.inbox.has(true) || self.has_any_under_way()
+    }
+
     fn patience(&self) -> Duration {
         self.patience
     }

@@ -279,6 +279,11 @@ impl Lowering for World {
         !self.is_flushed()
     }
 
+    fn goes_on(&self) -> bool {
+        // Whether anything of this world's does, all ranks find out together (`rest`).
+        false
+    }
+
     fn patience(&self) -> Duration {
         PATIENCE
     }
