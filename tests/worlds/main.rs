@@ -13,5 +13,6 @@ mod finalize;
 mod limits;
 mod progress;
 mod ranks;
+mod resting;
 mod tags;
 mod threads;
