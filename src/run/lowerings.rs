@@ -124,10 +124,15 @@ impl Runtime {
         list.iter().find_map(|lowering| lowering.enter())
     }
 
-    /// See `Lowering::rest`. A body whose wait has a limit goes on by itself, so while there is one nothing rests.
+    /// See `Lowering::rest`. A body whose wait has a limit goes on by itself, and somebody outside may take off a hold, so while
+    /// there is one nothing rests.
     pub(super) fn rest(&self) {
         let list = self.lowerings.list.read().clone();
-        if self.blocked.any_limited() || list.iter().any(|lowering| lowering.goes_on()) {
+        let has_holds = self.graph().holds_taken.load(Ordering::SeqCst) != 0;
+        if self.blocked.any_limited()
+            || list.iter().any(|lowering| lowering.goes_on())
+            || (has_holds && self.somebody_holds())
+        {
             return;
         }
         for lowering in list.iter() {

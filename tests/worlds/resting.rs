@@ -125,3 +125,40 @@ fn a_rank_with_a_body_whose_wait_has_a_limit_does_not_rest() {
         }
     });
 }
+
+#[test]
+fn a_rank_whose_hold_another_thread_takes_off_does_not_rest() {
+    unsafe extern "C" fn holds(this: *mut norn_self, _: *mut c_void) -> i32 {
+        // SAFETY: the body's own handle.
+        unsafe { norn::abi::body::norn_self_hold(this, 1) }
+    }
+    on_ranks(&config(), |rank| {
+        let mut memory = [9u8; 8];
+        let peer = 1 - rank.rank;
+        let mut task = how();
+        task.run = Some(holds);
+        let mut held = norn_token::default();
+        if rank.rank == 1 {
+            // SAFETY: the pointers are of live variables.
+            ok(unsafe { norn_submit(rank.rt, &task, &mut held) });
+            let _ = rank.send(&slice(&[1u8; 8]), peer, 0, &[held]);
+            let _ = rank.recv(&room(&mut memory), peer, 1, &[]);
+        } else {
+            let received = rank.recv(&room(&mut memory), peer, 0, &[]);
+            let _ = rank.send(&slice(&[2u8; 8]), peer, 1, &[received]);
+        }
+        std::thread::scope(|scope| {
+            if rank.rank == 1 {
+                scope.spawn(|| {
+                    std::thread::sleep(Duration::from_millis(300));
+                    // SAFETY: always safe.
+                    ok(unsafe { norn::abi::body::norn_unhold(rank.rt, held, 1) });
+                });
+            }
+            // SAFETY: nothing else uses the handle.
+            let closed = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
+            ok(closed);
+        });
+        assert_eq!(memory, [2 - peer as u8; 8]);
+    });
+}
