@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change goes in. All steps run even when one
 # fails, so that one run shows all there is; without a build the rest is pointless.
+# Two steps are under way at any time, since most leave one of two cores idle for
+# long. What they print comes whole and in the order of the list at the end.
 #
 #   check.sh [BUILD]
 set -u -o pipefail
@@ -13,20 +15,85 @@ build=${1:-build}
 logs=$build/check
 strict="-Wall -Wextra -Wpedantic -Werror"
 mkdir -p "$logs"
-rm -f "$logs"/*.log
+rm -f "$logs"/*.log "$logs"/*.status "$logs"/*.times
+at_once=2
+names=()          # the steps that have begun, in their order
+declare -A process
+shown=0           # of them, those whose output is all out
+printed=          # bytes of the next one's that are; nothing before its first
 passed=0
 failed=0
 failures=
+left_out=()       # what cannot be run here, and what it takes
+trap 'for group in "${process[@]}"; do kill -TERM -- "-$group" 2>/dev/null; done; exit 130' INT TERM
 
-# step NAME COMMAND...: runs it and adds what its output counts; a step whose
-# output counts nothing is one check itself.
+# step NAME COMMAND...: begins it, when fewer than two steps are under way.
 step() {
-    local name=$1 log status good bad
+    local name=$1
     shift
+    until [ "$(under_way)" -lt "$at_once" ]; do look; done
+    : >"$logs/$name.log"
+    # In a process group of its own, so that an interrupt ends all of it.
+    set -m
+    perform "$name" "$@" &
+    set +m
+    process[$name]=$!
+    names+=("$name")
+}
+perform() { # NAME COMMAND...
+    local name=$1 TIMEFORMAT='%R s, %U s user, %S s system'
+    shift
+    { time "$@" >"$logs/$name.log" 2>&1; } 2>"$logs/$name.times"
+    echo $? >"$logs/$name.status"
+}
+
+# Whether a step has ended; its exit status is then in `status`.
+ended() {
+    read -r status 2>/dev/null <"$logs/$1.status" && return
+    ! kill -0 "${process[$1]}" 2>/dev/null || return 1
+    # Between the two looks, or it was killed.
+    read -r status 2>/dev/null <"$logs/$1.status" || status=137
+}
+under_way() {
+    local name status count=0
+    for name in "${names[@]}"; do ended "$name" || count=$((count + 1)); done
+    echo "$count"
+}
+
+# await NAME...: until these steps have ended; whether all went well.
+await() {
+    local name status all=0
+    for name in "$@"; do
+        until ended "$name"; do look; done
+        [ "$status" -eq 0 ] || all=1
+    done
+    return "$all"
+}
+
+# Prints what the step whose turn it is has printed since the last look, or waits a moment if that is nothing.
+look() {
+    local name=${names[shown]:-} log status over= size
+    [ -n "$name" ] || { sleep 0.5 && return; }
     log=$logs/$name.log
-    echo "== $name"
-    "$@" 2>&1 | tee "$log"
-    status=$?
+    [ -n "$printed" ] || { echo "== $name" && printed=0; }
+    ! ended "$name" || over=yes
+    size=$(stat -c %s "$log")
+    if [ "$size" -gt "$printed" ]; then
+        tail -c "+$((printed + 1))" "$log" | head -c "$((size - printed))"
+        printed=$size
+    elif [ -z "$over" ]; then
+        sleep 0.5
+    fi
+    [ -n "$over" ] || return 0
+    echo "-- $name: $(tail -n 1 "$logs/$name.times")"
+    count "$name" "$status"
+    shown=$((shown + 1))
+    printed=
+}
+
+# count NAME STATUS: adds what the output of a step counts; a step whose output counts nothing is one check itself.
+count() {
+    local name=$1 status=$2 log=$logs/$1.log good bad
     # Lines of cargo test, ctest, tests/docs, tests/models, tests/packaging, tests/panics and the like.
     read -r good bad < <(sed -n \
         -e 's/^test result: .*[^0-9]\([0-9][0-9]*\) passed; \([0-9][0-9]*\) failed.*/\1 \2/p' \
@@ -49,13 +116,14 @@ step() {
     failed=$((failed + bad))
     if [ "$status" -ne 0 ] || [ "$bad" -ne 0 ]; then
         failures="$failures $name"
-        return 1
     fi
 }
 
 # Ends with what failed, by name, so that the end of a long output is enough to go by.
 finish() {
     local name
+    while [ "$shown" -lt "${#names[@]}" ]; do look; done
+    [ "${#left_out[@]}" -eq 0 ] || printf '== %s\n' "${left_out[@]}"
     for name in $failures; do
         echo "== failed: $name ($logs/$name.log)"
         grep -E '^models: [^0-9]|FAILED|\*\*\*(Failed|Timeout|Exception|Not Run)|^not ok|panicked at|^error|failed: ' "$logs/$name.log" | tail -n 20
@@ -92,13 +160,15 @@ device_examples() {
         python3 -B tests/examples/check_examples.py --programs "$PWD/$build/check/examples" "${ranks[@]:-device-used}"
 }
 
-# Link-time optimisation of each test program would cost minutes; the C tests
-# run the library as it is shipped.
-rust_tests() { CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-fail-fast; }
+# Link-time optimisation of each test program would cost minutes, and one unit
+# of code per crate keeps one core busy only; the C tests run the library as it
+# is shipped.
+rust_tests() { CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 cargo test --release --locked --no-fail-fast; }
 
 # The language itself is beyond clippy's incompatible_msrv lint, so the oldest
 # compiler that Cargo.toml promises has the last word where it is installed.
-oldest=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+promised=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+oldest=$promised
 rustup run "$oldest" cargo --version >/dev/null 2>&1 || oldest=$oldest.0 # rustup knows it by either name
 oldest_rust() { rustup run "$oldest" cargo check --locked --target-dir target/oldest; }
 
@@ -115,37 +185,39 @@ fuzz_inputs() {
     grep '^delays: [1-9]' "$log" || { echo "fuzz: no thread was delayed"; return 1; }
 }
 
-step setup tools/setup.sh || finish
+step setup tools/setup.sh
+await setup || finish
+fortran=$(command -v "${FC:-gfortran}")
+rustup run "$oldest" cargo --version >/dev/null 2>&1 || oldest=
+no_sanitizers=$(tests/sanitizers/run.sh --missing) && no_sanitizers=
+[ -n "$fortran" ] || left_out+=("examples-fortran, fortran-tests left out: there is no Fortran compiler")
+[ -n "$oldest" ] || left_out+=("oldest-rust left out: rustup toolchain install $promised --profile minimal")
+[ -z "$no_sanitizers" ] || left_out+=("sanitizers left out: $no_sanitizers")
+
 step format cargo fmt --check
-step clippy cargo clippy --all-targets --locked -- -D warnings
 step notice tools/notice.sh --check
+step clippy cargo clippy --all-targets --locked -- -D warnings
+step build make installed BUILD="$build"
 step rust rust_tests
-step models tests/models/run.sh
-if rustup run "$oldest" cargo --version >/dev/null 2>&1; then
-    step oldest-rust oldest_rust
-else
-    echo "== oldest-rust left out: rustup toolchain install $oldest --profile minimal"
-fi
-step build make installed BUILD="$build" || finish
-step examples external examples-c "$build/check/examples"
+await build || finish
 step standin standin
-step c-tests external tests/c "$build/check/tests-c" -DNORN_STANDIN="$PWD/$build/check/standin/lib"
-step device-examples device_examples
+step examples external examples-c "$build/check/examples"
+step models tests/models/run.sh
+await standin
+step mpi tests/mpi/run.sh "$build" "$build/prefix"
 step panics tests/panics/run.sh "$build/check/panics" "$build/libnorn.so" "$PWD/$build/check/standin/lib"
+# Beside another step a test may take longer before it counts as hanging.
+step c-tests external tests/c "$build/check/tests-c" -DNORN_STANDIN="$PWD/$build/check/standin/lib" -DNORN_TEST_TIMEOUT=120
+[ -n "$no_sanitizers" ] || step sanitizers tests/sanitizers/run.sh "$build"
+step packaging tests/packaging/run.sh "$build" "$build/prefix"
+step fuzz fuzz_inputs
 step cpp-tests external tests/cpp "$build/check/tests-cpp"
-if command -v "${FC:-gfortran}" >/dev/null; then
+if [ -n "$fortran" ]; then
     step examples-fortran external examples-fortran "$build/check/examples-fortran"
-    step fortran-tests external tests/fortran "$build/check/tests-fortran" -DNORN_STANDIN="$PWD/$build/check/standin/lib"
-else
-    echo "== examples-fortran, fortran-tests left out: there is no Fortran compiler"
+    step fortran-tests external tests/fortran "$build/check/tests-fortran" -DNORN_STANDIN="$PWD/$build/check/standin/lib" -DNORN_TEST_TIMEOUT=120
 fi
 step docs python3 -B tests/docs/check_docs.py --prefix "$build/prefix"
-step fuzz fuzz_inputs
-if reason=$(tests/sanitizers/run.sh --missing); then
-    step sanitizers tests/sanitizers/run.sh "$build"
-else
-    echo "== sanitizers left out: $reason"
-fi
-step mpi tests/mpi/run.sh "$build" "$build/prefix"
-step packaging tests/packaging/run.sh "$build" "$build/prefix"
+[ -z "$oldest" ] || step oldest-rust oldest_rust
+await examples c-tests
+step device-examples device_examples
 finish

@@ -154,7 +154,6 @@ impl Graph {
             return Err(invalid(format!("k is {holds}, with {now} holds already")));
         }
         node.holds.fetch_add(holds, Ordering::Relaxed);
-        self.holds_taken.fetch_add(holds as usize, Ordering::SeqCst);
         Ok(())
     }
 

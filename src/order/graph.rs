@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::sync::Mutex;
 use crossbeam_utils::CachePadded;
@@ -43,8 +43,6 @@ pub(crate) struct Graph {
     pub(crate) holds_of_bodies: Mutex<SpreadMap<u32, Vec<u32>>>,
     /// Nodes of the tasks that may only run on the opener's thread. For the deadlock search.
     pub(crate) at_opener: Mutex<BTreeSet<u32>>,
-    /// Holds that bodies have added (`norn_self_hold`) and nobody has taken off: where there are none, nobody looks for them.
-    pub(crate) holds_taken: AtomicUsize,
     pub(crate) failures: Failures,
     pub(crate) observers: Observers,
     /// COMMUTE as READ_WRITE.
@@ -82,7 +80,6 @@ impl Graph {
             groups: Mutex::new(Groups::default()),
             holds_of_bodies: Mutex::new(SpreadMap::default()),
             at_opener: Mutex::new(BTreeSet::new()),
-            holds_taken: AtomicUsize::new(0),
             failures: Failures::new(),
             observers: Observers::new(),
             deterministic: AtomicBool::new(false),

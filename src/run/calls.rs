@@ -243,11 +243,7 @@ impl Runtime {
 
     /// Takes holds off a task.
     pub(crate) fn unhold(&self, token: norn_token, holds: u32) -> Result<()> {
-        self.act(|graph, lane| graph.unhold(lane, token.into(), holds))?;
-        // What waited for the task has arrived.
-        let taken = &self.graph().holds_taken;
-        taken.fetch_sub(holds as usize, Ordering::SeqCst);
-        Ok(())
+        self.act(|graph, lane| graph.unhold(lane, token.into(), holds))
     }
 
     /// Whether a token is complete.

@@ -55,16 +55,14 @@ pub(crate) trait Lowering: Any + Send + Sync {
         None
     }
 
-    /// Whether something of its own is under way, which will end whatever other processes do.
-    fn goes_on(&self) -> bool {
-        self.wants_pass() || self.wants_worker()
-    }
-
-    /// The runtime is closing or sealed, nothing runs and nothing can, no lowering goes on, and operations are under way: only
-    /// what this lowering brings can make it go on. Told again and again.
+    /// The runtime is closing or sealed, nothing runs and nothing can, and operations are under way: only what lowerings bring
+    /// can make it go on. Told again and again.
     fn rest(&self, runtime: &Runtime) {
         let _ = runtime;
     }
+
+    /// Whether something is under way with it, by whose end the graph may go on.
+    fn may_bring(&self) -> bool;
 
     /// Ends what it shares with other processes, after all work is over and before the runtime is closed. May wait.
     fn detach(&self, runtime: &Runtime, deadline: Option<Instant>) -> Result<()> {

@@ -124,17 +124,16 @@ impl Runtime {
         list.iter().find_map(|lowering| lowering.enter())
     }
 
-    /// See `Lowering::rest`. A body whose wait has a limit goes on by itself, and somebody outside may take off a hold, so while
-    /// there is one nothing rests.
+    /// Whether another lowering than this one may make the graph go on.
+    pub(crate) fn others_may_bring<L: Lowering>(&self, lowering: &L) -> bool {
+        let list = self.lowerings.list.read().clone();
+        list.iter()
+            .any(|other| !core::ptr::addr_eq(Arc::as_ptr(other), lowering) && other.may_bring())
+    }
+
+    /// See `Lowering::rest`.
     pub(super) fn rest(&self) {
         let list = self.lowerings.list.read().clone();
-        let has_holds = self.graph().holds_taken.load(Ordering::SeqCst) != 0;
-        if self.blocked.any_limited()
-            || list.iter().any(|lowering| lowering.goes_on())
-            || (has_holds && self.somebody_holds())
-        {
-            return;
-        }
         for lowering in list.iter() {
             lowering.rest(self);
         }

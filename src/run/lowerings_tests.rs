@@ -79,6 +79,9 @@ impl Lowering for Queue {
         }
         went_on
     }
+    fn may_bring(&self) -> bool {
+        !self.begun.lock().is_empty() || !self.arrived.lock().is_empty()
+    }
     fn wants_pass(&self) -> bool {
         let empty = self.arrived.lock().is_empty() && self.begun.lock().is_empty();
         !empty && !self.shut.load(Ordering::SeqCst)
@@ -346,52 +349,4 @@ fn operations_of_a_list_end_in_its_order_and_the_others_stay() {
         opened.wait(third.0).unwrap();
         opened.close();
     }
-}
-
-/// A lowering whose operations end by what others do.
-#[derive(Default)]
-struct Others(AtomicUsize);
-
-impl Lowering for Others {
-    fn pass(&self, _: &Runtime) -> bool {
-        false
-    }
-    fn wants_pass(&self) -> bool {
-        false
-    }
-    fn goes_on(&self) -> bool {
-        false
-    }
-    fn rest(&self, _: &Runtime) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-#[test]
-fn a_lowering_is_told_of_a_rest_when_no_other_goes_on() {
-    let opened = open(WAYS[0]);
-    let others = Arc::new(Others::default());
-    opened.runtime.add_lowering(others.clone());
-    let (awaited, node) = issued(&opened);
-    opened.queue.shut.store(false, Ordering::SeqCst);
-    // Its passes by this thread achieve nothing.
-    let elsewhere = std::thread::spawn(|| {}).thread().id();
-    *opened.queue.keeper.lock() = Some(elsewhere);
-    opened.step(&[]);
-    opened.runtime.seal().unwrap();
-    let wait = || {
-        opened
-            .runtime
-            .wait(awaited, 5_000_000)
-            .unwrap_err()
-            .status()
-    };
-    assert_eq!(wait(), NORN_E_TIMEOUT);
-    assert_eq!(others.0.load(Ordering::SeqCst), 0, "the other one goes on");
-    *opened.queue.keeper.lock() = None;
-    assert_eq!(wait(), NORN_E_TIMEOUT);
-    assert_ne!(others.0.load(Ordering::SeqCst), 0);
-    opened.runtime.finish_operation(node, &Outcome::Success);
-    opened.runtime.remove_lowering(&*others);
-    opened.close();
 }

@@ -41,8 +41,8 @@ use norn::abi::types::*;
 use program::Program;
 use timeline::Tree;
 
-/// Graphs of a normal run, each in about five setups.
-const GRAPHS: u64 = 5000;
+/// Graphs of a normal run, each in about five setups. `make soak` runs fresh ones for as long as it is given.
+const GRAPHS: u64 = 2000;
 
 /// What the environment asks for. norn refuses `NORN_*` variables that it does not know, so they are taken out.
 struct Wishes {

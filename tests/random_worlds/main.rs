@@ -103,6 +103,12 @@ fn random_worlds_that_take_a_blow_end_right_or_failed() {
     seeds.for_each(|seed| check(&Program::disturbed(seed, ranks), ranks));
 }
 
+#[test]
+fn random_worlds_of_which_one_rank_closes_in_the_middle_end_as_the_oracle_says() {
+    let (ranks, seeds) = wishes(GRAPHS / 4);
+    seeds.for_each(|seed| check(&Program::closed_in_the_middle(seed, ranks), ranks));
+}
+
 /// One of them again and again: of two poisons that a rank sends before it quits, the other rank drops the first and is
 /// taking in the second when the receive of the first is declared.
 #[test]

@@ -110,13 +110,14 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -
     };
     let mut works: Vec<Box<Work>> = Vec::new();
     let blow = program.blow.filter(|(who, ..)| *who == me);
+    let closes = |how: u32| {
+        // SAFETY: nothing uses the handle any more.
+        let closed = unsafe { norn_close_with(rank.rt, how, 60_000_000_000) };
+        assert_ne!(closed, NORN_E_TIMEOUT, "{}", last_error());
+    };
     let strike = |submitted: usize| match blow {
         Some((_, at, kind)) if at == submitted => match kind {
-            Blow::Cancel => {
-                // SAFETY: nothing uses the handle any more.
-                let closed = unsafe { norn_close_with(rank.rt, NORN_CANCEL, 60_000_000_000) };
-                assert_ne!(closed, NORN_E_TIMEOUT, "{}", last_error());
-            }
+            Blow::Cancel => closes(NORN_CANCEL),
             // SAFETY: the text is zero-terminated.
             Blow::Fail => ok(unsafe { norn_world_fail(rank.world, 42, c"a blow".as_ptr()) }),
             Blow::Finalize => job.finalize(me),
@@ -242,6 +243,10 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -
     }
     strike(order.len());
     if is_closed(order.len() + 1) {
+        return Vec::new();
+    }
+    if program.closes.as_ref().is_some_and(|(who, _)| *who == me) {
+        closes(NORN_DRAIN);
         return Vec::new();
     }
     let complaints = compare(rank, expected, &data, &memory, program.blow.is_some());

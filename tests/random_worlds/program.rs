@@ -51,10 +51,14 @@ pub struct Program {
     pub cancelled: Vec<Cancelled>,
     /// A rank that submits nothing from this step on, and closes.
     pub leaves: Option<(usize, usize)>,
+    /// A rank that closes in the middle, and the steps that it has submitted by then.
+    pub closes: Option<(usize, Vec<usize>)>,
     /// A rank, how many steps it has submitted, and what it does then.
     pub blow: Option<(usize, usize, Blow)>,
     /// Its collectives are.
     pub unguarded: bool,
+    /// How far ahead of the global order a rank submits.
+    pub window: usize,
     pub tag_limit: u64,
     pub lanes: i32,
     pub delay: u64,
@@ -141,8 +145,10 @@ impl Program {
             elements,
             cancelled,
             leaves,
+            closes: None,
             blow: None,
             unguarded: false,
+            window: 8,
             tag_limit,
             lanes: random.i32(1..4),
             delay: [0, 3, 30][random.usize(..3)],
@@ -166,10 +172,35 @@ impl Program {
         program
     }
 
+    /// The same without collectives, which are not looked into, and with a rank that closes in the middle.
+    pub fn closed_in_the_middle(seed: u64, ranks: Option<usize>) -> Self {
+        let mut program = Self::random(seed, ranks);
+        let mut random = fastrand::Rng::with_seed(!seed);
+        program
+            .steps
+            .retain(|step| !matches!(step, Step::Sum { .. }));
+        program.cancelled.clear();
+        // It is to declare what waits for what it has not declared.
+        program.window = 60;
+        program.leaves = None;
+        let rank = random.usize(..program.ranks);
+        let steps = program.order_of(rank).len();
+        // Of each datum, key and pair those are the first, so what it leaves out is of no consequence for them.
+        let mut order = program.order_of(rank);
+        order.truncate(random.usize(..steps + 1));
+        program.closes = Some((rank, order));
+        program
+    }
+
     /// Whether a rank takes part in a step.
     pub fn takes_part(&self, rank: usize, number: usize) -> bool {
         if self.has_left(rank, number) {
             return false;
+        }
+        if let Some((who, steps)) = &self.closes
+            && *who == rank
+        {
+            return steps.contains(&number);
         }
         match &self.steps[number] {
             Step::Compute { rank: of, .. } => *of == rank,
@@ -189,6 +220,11 @@ impl Program {
 
     /// The steps of a rank in an order of its own.
     pub fn order_of(&self, rank: usize) -> Vec<usize> {
+        if let Some((who, steps)) = &self.closes
+            && *who == rank
+        {
+            return steps.clone();
+        }
         let mut random = fastrand::Rng::with_seed(self.seed ^ (rank as u64 + 1) << 32);
         let mut left: Vec<usize> = (0..self.steps.len())
             .filter(|number| self.takes_part(rank, *number))
@@ -196,7 +232,7 @@ impl Program {
         let mut order = Vec::new();
         while !left.is_empty() {
             // Any of the next few that no earlier one comes before.
-            let window = left.len().min(8);
+            let window = left.len().min(self.window);
             let choices: Vec<usize> = (0..window)
                 .filter(|at| {
                     left[..*at]

@@ -84,7 +84,8 @@ one() {
     rust() { "${cargo[@]}" test "${std[@]}" --locked --release --target "$host" "$@"; }
     finish() { echo "$passed $failed" >"$tally"; }
 
-    rust --no-run && "${cargo[@]}" rustc "${std[@]}" --locked --release --target "$host" --lib --crate-type staticlib &&
+    # The static library of the C tests is the one that the tests of several ranks have been linked with.
+    rust --no-run && "${cargo[@]}" build "${std[@]}" --locked --release --target "$host" --lib &&
         clang -shared -o "$out/libnorn.so" -Wl,--whole-archive "$release/libnorn.a" -Wl,--no-whole-archive \
             -Wl,--gc-sections -Wl,--version-script=cmake/norn.map -lpthread -ldl -lm &&
         cmake -S $here -B "$out" -DCMAKE_C_COMPILER=clang -DNORN_SANITIZER="$sanitizer" \

@@ -21,6 +21,8 @@ out=$PWD/build/soak
 corpus=$out/corpus
 mkdir -p "$corpus" "$out/found"
 unset MAKEFLAGS MFLAGS MAKELEVEL NORN_MODE NORN_WORKERS
+# As tools/check.sh builds the Rust tests, which are then there already.
+export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 export PATH=$PWD/.cache/tools/bin:$PATH
 
 failed=
@@ -45,11 +47,11 @@ misuse() {
 
 graphs() { # SECONDS: fresh seeds, in steps so that the time is kept
     local until=$((SECONDS + $1)) from=$seed step=500 status=0
-    CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-run --test random_graphs >"$out/graphs.log" 2>&1 ||
+    cargo test --release --locked --no-run --test random_graphs >"$out/graphs.log" 2>&1 ||
         { report graphs 1 "not built; $out/graphs.log"; return; }
     until=$((SECONDS + $1))
     while [ $SECONDS -lt $until ]; do
-        NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$step CARGO_PROFILE_RELEASE_LTO=off \
+        NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$step \
             cargo test --release --locked --test random_graphs -- --exact graphs_agree_with_the_oracle --nocapture \
             >"$out/graphs.log" 2>&1 || { status=1 && cp "$out/graphs.log" "$out/found/graphs-$from.log" && break; }
         from=$((from + step))
@@ -60,10 +62,10 @@ graphs() { # SECONDS: fresh seeds, in steps so that the time is kept
 
 worlds() { # SECONDS: as graphs, over several ranks
     local until from=$seed step=50 status=0
-    CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-run --test random_worlds >"$out/worlds.log" 2>&1 ||
+    cargo test --release --locked --no-run --test random_worlds >"$out/worlds.log" 2>&1 ||
         { report worlds 1 "not built; $out/worlds.log"; return; }
     # A world of a thousand ranks, one to two minutes on two cores.
-    CARGO_PROFILE_RELEASE_LTO=off timeout 600 cargo test --release --locked --test random_worlds -- --ignored --nocapture \
+    timeout 600 cargo test --release --locked --test random_worlds -- --ignored --nocapture \
         >"$out/worlds.log" 2>&1 || { status=1 && cp "$out/worlds.log" "$out/found/worlds-thousand.log"; }
     # Five thousand worlds one after the other, some minutes.
     if [ -n "${FULL:-}" ]; then
@@ -73,7 +75,7 @@ worlds() { # SECONDS: as graphs, over several ranks
     fi
     until=$((SECONDS + $1))
     while [ $SECONDS -lt $until ]; do
-        NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$step CARGO_PROFILE_RELEASE_LTO=off \
+        NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$step \
             cargo test --release --locked --test random_worlds -- --nocapture \
             >"$out/worlds.log" 2>&1 || { status=1 && cp "$out/worlds.log" "$out/found/worlds-$from.log" && break; }
         from=$((from + step))
@@ -89,7 +91,6 @@ fuzz() { # SECONDS
         return
     fi
     command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked --root .cache/tools
-    export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
     CARGO_TARGET_DIR=target/fuzz cargo run --manifest-path tests/fuzz/Cargo.toml --release --locked \
         --no-default-features --bin replay -- --corpus "$corpus" >"$out/fuzz.log" 2>&1 &&
         rustup run nightly cargo fuzz build --fuzz-dir tests/fuzz --target-dir target/cargo-fuzz calls >>"$out/fuzz.log" 2>&1 ||
@@ -112,10 +113,10 @@ fuzz() { # SECONDS
 # The same inputs without coverage, and random graphs, with threads that lose their cores where they wait or wake each other.
 delays() { # SECONDS
     local until from=$seed step=500 status=0 programs=target/fuzz/release/replay
-    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_TARGET_DIR=target/fuzz cargo build \
+    CARGO_TARGET_DIR=target/fuzz cargo build \
         --manifest-path tests/fuzz/Cargo.toml --release --locked --no-default-features --bin replay >"$out/delays.log" 2>&1 &&
         cc -std=c11 -O2 -shared -fPIC tests/fuzz/delays.c -o "$out/delays.so" -ldl >>"$out/delays.log" 2>&1 &&
-        programs="$programs $(CARGO_PROFILE_RELEASE_LTO=off cargo test --release --locked --no-run --test random_graphs \
+        programs="$programs $(cargo test --release --locked --no-run --test random_graphs \
             --test random_worlds 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p' | tr '\n' ' ')" ||
         { report delays 1 "not built; $out/delays.log"; return; }
     until=$((SECONDS + $1))

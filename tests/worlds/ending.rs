@@ -15,6 +15,7 @@ use norn::abi::world::*;
 
 use crate::ranks::*;
 use crate::sim;
+use crate::sim::table::NORN_MPI_THREAD_FUNNELED;
 
 #[test]
 fn a_receive_from_a_rank_that_has_closed_fails() {
@@ -265,6 +266,93 @@ fn what_a_rank_has_sent_before_it_left_is_received_behind_what_it_never_sends() 
         let none = rank.recv(&room_of_numbers(&mut never), 0, 2, &[]);
         assert_eq!(rank.wait(none), NORN_E_CLOSED);
     });
+}
+
+/// Rank 0 does something and leaves; rank 1 makes so many passes once it has heard `sends` messages of that, so that in some
+/// of these runs a message is just being taken in when rank 1 goes on.
+/// It is given a task that has failed with 5.
+fn while_taken_in(
+    sends: u64,
+    rank_0: impl Fn(&Rank) + Sync,
+    rank_1: impl Fn(&Rank, norn_token) + Sync,
+) {
+    for passes in 0..8 {
+        let config = sim::Config {
+            level: NORN_MPI_THREAD_FUNNELED,
+            delay: 0,
+            ..config()
+        };
+        let verifying = norn_world_config {
+            verify: 1,
+            ..world_config()
+        };
+        run_way_of_job(
+            Way(NORN_MODE_ASYNC, 2),
+            &config,
+            verifying,
+            &|rank: &Rank, job| {
+                if rank.rank == 0 {
+                    return rank_0(rank);
+                }
+                let failed = rank.task(5, &[]);
+                assert_eq!(rank.wait(failed), NORN_E_TASK_FAILED);
+                while job.counters().sends < sends {
+                    std::thread::yield_now();
+                }
+                // A world with nothing posted does not look.
+                let mut memory = [0u8; 8];
+                let never = rank.recv(&room(&mut memory), 0, 9, &[]);
+                for _ in 0..passes {
+                    // SAFETY: always safe.
+                    ok(unsafe { norn_progress(rank.rt) });
+                }
+                rank_1(rank, failed);
+                assert_eq!(rank.wait(never), NORN_E_CLOSED);
+            },
+        );
+    }
+}
+
+#[test]
+fn a_receive_that_waits_for_what_is_taken_in_is_compared_with_its_own_message() {
+    // The message, what it is, and that rank 0 leaves, to both.
+    while_taken_in(
+        4,
+        |rank| ok(rank.wait(rank.send(&numbers(&[7]), 1, 0, &[]))),
+        |rank, _| {
+            let (mut got, mut never) = ([0i64; 1], [0i64; 1]);
+            let first = rank.recv(&room_of_numbers(&mut got), 0, 0, &[]);
+            let second = rank.recv(&room_of_numbers(&mut never), 0, 0, &[]);
+            ok(rank.wait(first));
+            assert_eq!(rank.wait(second), NORN_E_CLOSED);
+            assert_eq!((got, never), ([7], [0]));
+        },
+    );
+}
+
+#[test]
+fn a_poison_that_is_taken_in_for_nobody_takes_its_record_with_it() {
+    // Two poisons and their records, and that rank 0 leaves, to both.
+    while_taken_in(
+        6,
+        |rank| {
+            for code in [3, 4] {
+                let failed = rank.task(code, &[]);
+                let sent = rank.send(&numbers(&[7]), 1, 0, &[failed]);
+                assert_eq!(rank.wait(sent), NORN_E_PROPAGATED);
+            }
+        },
+        |rank, failed| {
+            let mut memory = [[0i64; 1]; 2];
+            let [first, second] = memory.each_mut();
+            let first = rank.recv(&room_of_numbers(first), 0, 0, &[failed]);
+            let second = rank.recv(&room_of_numbers(second), 0, 0, &[]);
+            for (token, code) in [(first, 5), (second, 4)] {
+                assert_eq!(rank.wait(token), NORN_E_PROPAGATED);
+                assert_eq!(rank.record(token).code, code);
+            }
+        },
+    );
 }
 
 #[test]

@@ -286,7 +286,8 @@ impl Cuda {
         for done in &in_flight {
             guard.flights.remove(&done.token.0);
         }
-        let ended = in_flight.len() + waiting.len();
+        self.count
+            .fetch_sub(in_flight.len() + waiting.len(), Ordering::SeqCst);
         // The driver has let go of pageable memory when its copier has the answer, which a fault brings at once.
         for job in in_flight.iter().filter_map(|done| done.job.as_ref()) {
             job.wait();
@@ -312,7 +313,6 @@ impl Cuda {
                 }
             }
         });
-        self.count.fetch_sub(ended, Ordering::SeqCst);
     }
 
     /// The first one is the cause, the others are propagated from it.

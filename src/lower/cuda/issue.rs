@@ -35,13 +35,8 @@ impl Cuda {
         let mut guard = self.under_way.lock();
         // What an operation's issue satisfies arrives while this goes on, and needs no pass of its own.
         loop {
-            if self.inbox.has(bodies) {
-                // Counted before they leave the inbox, as one: somebody may look whether anything goes on (`goes_on`).
-                self.count.fetch_add(1, Ordering::SeqCst);
-                self.inbox.take(bodies, &mut arrived);
-                let others = arrived.len().wrapping_sub(1);
-                self.count.fetch_add(others, Ordering::SeqCst);
-            }
+            self.inbox.take(bodies, &mut arrived);
+            self.count.fetch_add(arrived.len(), Ordering::SeqCst);
             let before = issued;
             for arrived in arrived.drain(..) {
                 issued += usize::from(self.receive(runtime, &mut guard, arrived));
@@ -151,6 +146,7 @@ impl Cuda {
             self.discard_recorded(guard, index, arrived);
             losses.push(guard.devices[index].device.loss());
         }
+        self.count.fetch_sub(ended, Ordering::SeqCst);
         MutexGuard::unlocked(guard, || {
             for (arrived, loss) in free.into_iter().zip(losses) {
                 if runtime.begin_operation(arrived.node) != Begin::Run {
@@ -163,7 +159,6 @@ impl Cuda {
                 }
             }
         });
-        self.count.fetch_sub(ended, Ordering::SeqCst);
         ended
     }
 
@@ -216,16 +211,16 @@ impl Cuda {
         if let Some(loss) = loss {
             guard.devices[index].give_back_if_empty(stream);
             self.discard_recorded(guard, index, &arrived);
-            MutexGuard::unlocked(guard, || self.fail_by_loss(runtime, node, loss));
             self.count.fetch_sub(1, Ordering::SeqCst);
+            MutexGuard::unlocked(guard, || self.fail_by_loss(runtime, node, loss));
             return;
         }
         let put = match self.put_on_stream(runtime, guard, index, stream, &arrived) {
             Ok(put) => put,
             Err(fault) => {
                 guard.devices[index].give_back_if_empty(stream);
-                self.end_device(runtime, guard, index, Loss::Fault(fault), Some(node));
                 self.count.fetch_sub(1, Ordering::SeqCst);
+                self.end_device(runtime, guard, index, Loss::Fault(fault), Some(node));
                 return;
             }
         };
@@ -255,9 +250,9 @@ impl Cuda {
                     && let Some(failed) = &failed
                 {
                     // Nothing follows it, and who waits for it must not wait for what it has noted.
+                    self.count.fetch_sub(1, Ordering::SeqCst);
                     let outcome = failed.outcome();
                     MutexGuard::unlocked(guard, || runtime.finish_operation(node, &outcome));
-                    self.count.fetch_sub(1, Ordering::SeqCst);
                     return;
                 }
                 in_flight.failed = failed.map(Box::new);
@@ -268,10 +263,10 @@ impl Cuda {
             Put::Waits => {
                 // The stream waits; the operation is none of the device's.
                 guard.devices[index].give_back_if_empty(stream);
+                self.count.fetch_sub(1, Ordering::SeqCst);
                 MutexGuard::unlocked(guard, || {
                     runtime.finish_operation(node, &Outcome::Success);
                 });
-                self.count.fetch_sub(1, Ordering::SeqCst);
                 return;
             }
         };

@@ -371,8 +371,10 @@ impl Lowering for Cuda {
         self.inbox.has_bodies()
     }
 
-    fn goes_on(&self) -> bool {
-        self.inbox.has(true) || self.has_any_under_way()
+    fn may_bring(&self) -> bool {
+        // Under the lock what arrives becomes what is under way.
+        let looked_at = self.under_way.try_lock();
+        looked_at.is_none() || self.inbox.has(true) || self.has_any_under_way()
     }
 
     fn patience(&self) -> Duration {

@@ -175,6 +175,9 @@ impl Engine {
                 Some(Cancelled::Rest { by_tags: false }) => closed(format!(
                     "all ranks are closing, and rank {peer} does not send what is waited for"
                 )),
+                Some(Cancelled::Never) => closed(format!(
+                    "rank {peer} closes or is sealed, and waits itself for a message that is sent only after what is received here"
+                )),
                 Some(Cancelled::Quit) => quits(world.rank),
                 Some(Cancelled::Left) | None => gone(message),
             },

@@ -9,6 +9,9 @@ use crate::abi::status::norn_status;
 /// Most bytes of one.
 pub(crate) const LARGEST: usize = 512;
 
+/// Most wires that one names.
+pub(crate) const MOST_WIRES: usize = 48;
+
 /// Where a message travels: tags of one lane between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Wire {
@@ -86,6 +89,25 @@ pub(crate) enum Control {
     Rested { by_tags: bool },
     /// All ranks rest, and not all that was sent has been received: what no receive is posted for is taken in and kept.
     TakeIn,
+    /// A rank that closes or is sealed has rested for a while, and has sent this one `sent` messages. In this epoch of its
+    /// own it sends nothing more.
+    Still { epoch: u64, sent: u64 },
+    /// While `still` stands still in its epoch, nothing comes on these wires (none: on any) beyond the `sent` messages of this rank.
+    Blocked {
+        still: i32,
+        epoch: u64,
+        sent: u64,
+        wires: Vec<Wire>,
+    },
+    /// A rank that stands still waits, by way of others, for what it would send itself: nothing comes, except on the wires of
+    /// `spares`, where it has declared something. `last`: no further part of this list follows.
+    Never {
+        epoch: u64,
+        spares: Vec<Wire>,
+        last: bool,
+    },
+    /// `Never` has ended receives.
+    Cut { epoch: u64 },
     /// Verify mode: what the next message of this wire is.
     Declared(Wire, Identity),
 }
@@ -133,6 +155,26 @@ impl Control {
                     .u32(u32::from(rest.blocked))
             }
             Self::Confirm { wave } => writer.u32(11).u64(*wave),
+            Self::Still { epoch, sent } => writer.u32(16).u64(*epoch).u64(*sent),
+            Self::Blocked {
+                still,
+                epoch,
+                sent,
+                wires,
+            } => {
+                writer.u32(17).u32(*still as u32).u64(*epoch).u64(*sent);
+                writer.wires(wires)
+            }
+            Self::Never {
+                epoch,
+                spares,
+                last,
+            } => writer
+                .u32(18)
+                .u64(*epoch)
+                .u32(u32::from(*last))
+                .wires(spares),
+            Self::Cut { epoch } => writer.u32(19).u64(*epoch),
             Self::Rested { by_tags } => writer.u32(12).u32(u32::from(*by_tags)),
             Self::Declared(wire, identity) => writer
                 .u32(8)
@@ -206,6 +248,24 @@ impl Control {
             11 => Self::Confirm {
                 wave: reader.u64()?,
             },
+            16 => Self::Still {
+                epoch: reader.u64()?,
+                sent: reader.u64()?,
+            },
+            17 => Self::Blocked {
+                still: reader.u32()? as i32,
+                epoch: reader.u64()?,
+                sent: reader.u64()?,
+                wires: reader.wires()?,
+            },
+            18 => Self::Never {
+                epoch: reader.u64()?,
+                last: reader.u32()? != 0,
+                spares: reader.wires()?,
+            },
+            19 => Self::Cut {
+                epoch: reader.u64()?,
+            },
             12 => Self::Rested {
                 by_tags: reader.u32()? != 0,
             },
@@ -227,6 +287,10 @@ impl Writer {
     }
     fn wire(&mut self, wire: &Wire) -> &mut Self {
         self.u32(wire.lane).u32(wire.tag as u32)
+    }
+    fn wires(&mut self, wires: &[Wire]) -> &mut Self {
+        self.u32(wires.len() as u32);
+        wires.iter().fold(self, Self::wire)
     }
     fn text(&mut self, text: &str, most: usize) -> &mut Self {
         let mut length = text.len().min(most);
@@ -267,6 +331,10 @@ impl Reader<'_> {
             lane: self.u32()?,
             tag: self.u32()? as i32,
         })
+    }
+    fn wires(&mut self) -> Option<Vec<Wire>> {
+        let count = self.u32()?;
+        (0..count).map(|_| self.wire()).collect()
     }
     fn text(&mut self) -> Option<String> {
         let length = self.u32()? as usize;
@@ -361,6 +429,22 @@ mod tests {
             },
             Control::Confirm { wave: 7 },
             Control::Rested { by_tags: true },
+            Control::Still {
+                epoch: 1 << 40,
+                sent: 3,
+            },
+            Control::Blocked {
+                still: 5,
+                epoch: 9,
+                sent: 1 << 40,
+                wires: vec![wire; MOST_WIRES],
+            },
+            Control::Cut { epoch: 9 },
+            Control::Never {
+                epoch: 9,
+                spares: vec![wire; MOST_WIRES],
+                last: true,
+            },
             Control::Quit,
             Control::TakeIn,
             Control::Declared(wire, identity),

@@ -12,6 +12,7 @@ use super::lane::Lane;
 pub(crate) use super::outcome::{Finished, How, closed, gone};
 use super::peers::Peers;
 use super::rest::Resting;
+use super::still::Still;
 use super::table::*;
 use super::verify::Verify;
 use super::world::{Note, World};
@@ -100,6 +101,8 @@ pub(crate) enum Cancelled {
     Left,
     /// This rank closes and cancels.
     Quit,
+    /// The other rank closes, and what it waits for waits, by way of other ranks, for it.
+    Never,
     /// All ranks rest. `by_tags`: messages of some rank waited for others that share their tags.
     Rest { by_tags: bool },
 }
@@ -128,6 +131,7 @@ pub(crate) struct Engine {
     pub(crate) kept: Kept,
     pub(crate) verify: Verify,
     pub(crate) resting: Resting,
+    pub(crate) still: Still,
     /// Messages that arrive without a receive are taken in and dropped: this rank has no more receives to declare.
     pub(crate) sinks: bool,
     pub(crate) said_quit: bool,
@@ -181,6 +185,7 @@ impl Engine {
             kept: Kept::default(),
             verify,
             resting: Resting::default(),
+            still: Still::default(),
             sinks: false,
             said_quit: false,
             heard_leave: false,

@@ -4,9 +4,10 @@
 //! of them without walking the rest. A pass tests all when there are few; else the newest, which is what somebody waits
 //! for in a ping-pong, and a window that moves on with each pass. Its cost does not depend on how many there are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::control::Wire;
 use super::engine::{Cancelled, Engine, Flight};
 use super::exchange::Exchange;
 
@@ -50,10 +51,21 @@ impl Engine {
 
     /// Cancels the posted receives of a peer (of all, for None). They are still to end, each in its own time.
     pub(crate) fn cancel_receives(&mut self, peer: Option<i32>, why: Cancelled) {
+        self.cancel_receives_but(peer, why, &HashSet::new());
+    }
+
+    /// As `cancel_receives`, but for those on some wires. Returns whether there were any.
+    pub(crate) fn cancel_receives_but(
+        &mut self,
+        peer: Option<i32>,
+        why: Cancelled,
+        spared: &HashSet<Wire>,
+    ) -> bool {
         // Each of a thousand ranks that leave comes by here, and each of as many requests may be a word to one of them.
         if self.receives == 0 {
-            return;
+            return false;
         }
+        let mut any = false;
         let of = |other: i32| peer.is_none_or(|peer| peer == other);
         for at in 0..self.order.len() {
             let slot = self.order[at];
@@ -64,18 +76,25 @@ impl Engine {
                     kept: false, // what was kept for a receive comes
                     ..
                 }) => {
-                    let receives = exchange
-                        .message()
-                        .is_some_and(|message| !message.send && of(message.peer));
+                    let receives = exchange.message().is_some_and(|message| {
+                        !message.send && of(message.peer) && !spared.contains(&message.wire)
+                    });
                     receives && cancelled.replace(cancelled.unwrap_or(why)).is_none()
                 }
-                Some(Flight::Owed { peer, receive, .. }) => *receive && of(*peer),
+                Some(Flight::Owed {
+                    peer,
+                    receive,
+                    wire,
+                    ..
+                }) => *receive && of(*peer) && !spared.contains(wire),
                 _ => false,
             };
             if found {
+                any = true;
                 self.requests.cancel(slot);
             }
         }
+        any
     }
 
     /// Receives into scratch memory that have not ended, by peer.

@@ -7,7 +7,8 @@
 //! itself, so that MPI puts it where the receive's type says.
 //!
 //! A message is kept only where no receive of its wire is posted (MPI would have matched it), and a receive is posted only
-//! where none is kept or being taken in, so the order on the wire stays.
+//! where none is kept or being taken in, so the order on the wire stays. A receive that waits for what is being taken in has
+//! its number on the wire (`verify`) from then on: those behind it are posted meanwhile.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,14 +24,30 @@ use crate::abi::status::NORN_E_MPI;
 /// Tag of messages handed on, on the control communicator. Control messages have tag 0.
 const HANDED: i32 = 1;
 
+/// What waits for a message that is being taken in.
+enum Waiter {
+    Gets(Arc<Exchange>),
+    /// A receive that takes nothing, of so many bytes.
+    Drops {
+        expected: u64,
+    },
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct Kept {
     messages: PerWire<Vec<u8>>,
     /// Wires of which a message is being taken in; one at a time, or the second could be done before the first.
     coming: HashSet<(i32, Wire)>,
-    /// Receives that get what is being taken in; None: one that takes nothing.
-    waiting: HashMap<(i32, Wire), Option<Arc<Exchange>>>,
+    /// Receives that get what is being taken in, with their number on the wire.
+    waiting: HashMap<(i32, Wire), (u64, Waiter)>,
+}
+
+impl Kept {
+    /// Whether something that is being taken in is a receive's that waits for it.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty()
+    }
 }
 
 impl Engine {
@@ -50,8 +67,12 @@ impl Engine {
     ) {
         self.kept.coming.remove(&(peer, wire));
         match self.kept.waiting.remove(&(peer, wire)) {
-            Some(Some(exchange)) => return self.hand_to(world, exchange, bytes, finished),
-            Some(None) => return,
+            Some((sequence, Waiter::Gets(exchange))) => {
+                return self.hand_to(world, exchange, sequence, bytes, finished);
+            }
+            Some((sequence, Waiter::Drops { expected })) => {
+                return self.drop_message(peer, wire, sequence, bytes.len(), expected);
+            }
             None => {}
         }
         let wanted = !self.sinks && !self.peers[peer].quit;
@@ -65,6 +86,7 @@ impl Engine {
         &mut self,
         world: &World,
         exchange: Arc<Exchange>,
+        sequence: u64,
         bytes: Vec<u8>,
         finished: &mut Finished,
     ) {
@@ -76,7 +98,7 @@ impl Engine {
         }
         let key = (message.peer, message.wire);
         self.kept.messages.entry(key).or_default().push_front(bytes);
-        match self.post_message(world, &exchange, message) {
+        match self.post_message(world, &exchange, message, Some(sequence)) {
             Ok(posted) => self.enter_message(exchange, posted),
             Err(failed) => {
                 let text = self.calls().describe(failed);
@@ -91,27 +113,39 @@ impl Engine {
         }
     }
 
-    /// Whether a receive gets what is being taken in; then it waits for that. None: one that takes nothing.
-    pub(crate) fn waits_for_kept(
-        &mut self,
-        message: &Message,
-        exchange: Option<&Arc<Exchange>>,
-    ) -> bool {
-        let key = (message.peer, message.wire);
-        let waits = !message.send
-            && self.kept.coming.contains(&key)
-            && !self.kept.messages.contains_key(&key)
-            && !self.kept.waiting.contains_key(&key);
+    /// Whether a receive gets what is being taken in; then it waits for that.
+    pub(crate) fn waits_for_kept(&mut self, message: &Message, exchange: &Arc<Exchange>) -> bool {
+        let waits = self.is_next_to_come(message);
         if waits {
-            self.kept.waiting.insert(key, exchange.cloned());
+            self.wait_for_kept(message, Waiter::Gets(exchange.clone()));
         }
         waits
+    }
+
+    /// Whether what is being taken in is a receive's.
+    fn is_next_to_come(&self, message: &Message) -> bool {
+        let key = (message.peer, message.wire);
+        !message.send
+            && self.kept.coming.contains(&key)
+            && !self.kept.messages.contains_key(&key)
+            && !self.kept.waiting.contains_key(&key)
+    }
+
+    fn wait_for_kept(&mut self, message: &Message, waiter: Waiter) {
+        let sequence = self.next_sequence(message);
+        let key = (message.peer, message.wire);
+        self.kept.waiting.insert(key, (sequence, waiter));
     }
 
     /// Receives that wait, when MPI is gone.
     pub(crate) fn forget_kept(&mut self) -> Vec<Arc<Exchange>> {
         let kept = core::mem::take(&mut self.kept);
-        kept.waiting.into_values().flatten().collect()
+        let waiting = kept.waiting.into_values();
+        let exchanges = waiting.filter_map(|(_, waiter)| match waiter {
+            Waiter::Gets(exchange) => Some(exchange),
+            Waiter::Drops { .. } => None,
+        });
+        exchanges.collect()
     }
 
     /// Whether a receive that is posted now gets what was taken in. What is being taken in goes to the one that waits for
@@ -158,19 +192,28 @@ impl Engine {
 
     /// A receive that takes nothing: drops what was kept for it. Whether there was anything.
     pub(crate) fn drop_kept(&mut self, message: &Message) -> bool {
-        let Some(bytes) = self.take_kept(message) else {
-            let comes = self.waits_for_kept(message, None);
-            if comes {
-                self.next_sequence(message);
-            }
-            return comes;
-        };
-        let sequence = self.next_sequence(message);
-        if looks_like_poison(bytes.len() as i64, message.layout.bytes) {
-            self.suspect(message.peer, message.wire, None, &mut Finished::new());
-        } else {
-            self.forget_identity(message.peer, message.wire, sequence);
+        let expected = message.layout.bytes;
+        if let Some(bytes) = self.take_kept(message) {
+            let sequence = self.next_sequence(message);
+            self.drop_message(message.peer, message.wire, sequence, bytes.len(), expected);
+            return true;
         }
-        true
+        let comes = self.is_next_to_come(message);
+        if comes {
+            self.wait_for_kept(message, Waiter::Drops { expected });
+        }
+        comes
+    }
+
+    fn drop_message(&mut self, peer: i32, wire: Wire, sequence: u64, bytes: usize, expected: u64) {
+        if self.peers[peer].quit {
+            // As in `scratch_ended`.
+            return;
+        }
+        if looks_like_poison(bytes as i64, expected) {
+            self.suspect(peer, wire, None, &mut Finished::new());
+        } else {
+            self.forget_identity(peer, wire, sequence);
+        }
     }
 }

@@ -266,6 +266,41 @@ impl Lines {
         })
     }
 
+    /// The first message of each line that is a send and waits for the graph: to whom, on which wire, its node.
+    pub(crate) fn first_unposted_sends(&self) -> Vec<(i32, Wire, u32)> {
+        let mut queues = self.queues.lock();
+        let lines = queues.all().iter();
+        let waiting = lines.filter_map(|(line, queue)| match (line, queue.front()) {
+            (
+                Line::Messages {
+                    send: true,
+                    peer,
+                    wire,
+                },
+                Some(first),
+            ) if first.stage() == stage::DECLARED && !first.token().is_zero() => {
+                Some((*peer, *wire, first.token().index()))
+            }
+            _ => None,
+        });
+        waiting.collect()
+    }
+
+    /// Where sends are declared and not posted: to whom, on which wire.
+    pub(crate) fn unposted_sends(&self) -> Vec<(i32, Wire)> {
+        let mut queues = self.queues.lock();
+        let lines = queues.all().keys();
+        let sends = lines.filter_map(|line| match line {
+            Line::Messages {
+                send: true,
+                peer,
+                wire,
+            } => Some((*peer, *wire)),
+            _ => None,
+        });
+        sends.collect()
+    }
+
     /// The exchange just before this one in its line, in words; for reports, which may come at any time.
     pub(crate) fn before(&self, exchange: &Exchange) -> Option<String> {
         let mut queues = self.queues.try_lock()?;

@@ -19,6 +19,7 @@
 //! | `quit` | a rank closes and cancels while others wait for it |
 //! | `finalize` | MPI_Finalize while a world is attached |
 //! | `rest` | all ranks close, and each waits for another |
+//! | `still` | one rank closes, and waits by way of others for itself |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
 //! | `lane`, `collective` | where collectives run, and what becomes of one that some rank never enters |
@@ -54,6 +55,7 @@ mod post;
 mod quit;
 mod rest;
 pub(crate) mod stage;
+mod still;
 // Plug-ins have a header of their own, and norn.h must not repeat it.
 /// cbindgen:ignore
 pub mod table;

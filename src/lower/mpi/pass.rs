@@ -130,7 +130,9 @@ impl World {
             }
             if self.rested_at.load(Ordering::Relaxed) != 0 || engine.said_bye {
                 engine.report_rest(self);
+                engine.stand_still(self);
             }
+            engine.look_around(self, runtime);
             if engine.sinks || engine.resting.takes_in || engine.has_leavers() {
                 went_on |= engine.sink(self, runtime);
             }
@@ -279,9 +281,10 @@ impl Lowering for World {
         !self.is_flushed()
     }
 
-    fn goes_on(&self) -> bool {
-        // Whether anything of this world's does, all ranks find out together (`rest`).
-        false
+    fn may_bring(&self) -> bool {
+        let passes = || self.engine.try_lock().is_none_or(|engine| engine.is_busy());
+        let has_any = || !self.is_flushed() || self.holds_ends() || passes();
+        self.live() != 0 && self.life.load(Ordering::SeqCst) != life::OVER && has_any()
     }
 
     fn patience(&self) -> Duration {

@@ -90,10 +90,10 @@ impl Engine {
             }
             return Begun::Ended(How::Propagated(cause));
         }
-        if self.waits_for_kept(message, Some(exchange)) {
+        if self.waits_for_kept(message, exchange) {
             return Begun::Waits;
         }
-        match self.post_message(world, exchange, message) {
+        match self.post_message(world, exchange, message, None) {
             Ok(posted) => Begun::Posted(posted),
             Err(failed) => {
                 let text = self.calls().describe(failed);
@@ -117,12 +117,13 @@ impl Engine {
         }
     }
 
-    /// Posts a message, which `enter_message` is to be told of.
+    /// Posts a message, which `enter_message` is to be told of. `counted`: its number on its wire, where it has one.
     pub(crate) fn post_message(
         &mut self,
         world: &World,
         exchange: &Exchange,
         message: &Message,
+        counted: Option<u64>,
     ) -> Result<Posted, Failed> {
         let (address, kept) = match self.hand_over(message)? {
             Some(address) => (address, true),
@@ -141,7 +142,7 @@ impl Engine {
         } else {
             self.elements(&message.layout, message.datatype)?
         };
-        let sequence = self.announce(world, exchange, message);
+        let sequence = counted.unwrap_or_else(|| self.announce(world, exchange, message));
         // SAFETY: the memory is a datum's whose place in its timeline this operation holds until its token completes,
         // or the application's, which has promised the same, or what goes into the flight.
         let slot = unsafe {

@@ -67,18 +67,26 @@ impl World {
     pub(crate) fn rest(&self, runtime: &Runtime) {
         // Read first: whatever happens from here on changes it, and the rest does not count.
         let now = self.activity() + 1;
-        let rests = runtime.is_quiescent()
+        let is_quiet = runtime.is_quiescent()
             && !runtime.is_somebody_inside()
             && self.is_flushed()
             && !self.holds_ends();
         // What has started ends only with the others' help, who may wait for this rank in turn.
         let cancels = runtime.graph().cancelling.load(Ordering::SeqCst);
-        if rests && cancels && !self.quits.swap(true, Ordering::SeqCst) {
+        if is_quiet && cancels && !self.quits.swap(true, Ordering::SeqCst) {
             self.note(Note::Quit);
             runtime.offer_duty();
             return;
         }
-        if rests && self.rested_at.swap(now, Ordering::SeqCst) != now {
+        if !is_quiet || self.rested_at.load(Ordering::SeqCst) == now {
+            return;
+        }
+        // Nothing that comes from elsewhere than this world: a kernel's end, another world's message, a limit of time, a hold
+        // that somebody outside takes off. None of these begins again before a message of this world comes.
+        let may_go_on = runtime.others_may_bring(self)
+            || runtime.blocked.any_limited()
+            || runtime.somebody_holds();
+        if !may_go_on && self.rested_at.swap(now, Ordering::SeqCst) != now {
             self.stir(runtime);
         }
     }
@@ -96,7 +104,7 @@ impl World {
     }
 
     /// What both have counted. Neither goes back, so an equal sum means that nothing was counted in between.
-    fn activity(&self) -> u64 {
+    pub(crate) fn activity(&self) -> u64 {
         self.activity.load(Ordering::SeqCst) + self.pass_activity.load(Ordering::SeqCst)
     }
 }
@@ -127,7 +135,7 @@ impl Engine {
     }
 
     /// How this rank rests, if it does.
-    fn own_rest(&self, world: &World) -> Option<Rest> {
+    pub(super) fn own_rest(&self, world: &World) -> Option<Rest> {
         let activity = world.activity();
         let ending = world.life.load(Ordering::SeqCst) != life::OPEN && world.live() == 0;
         let rests = ending || world.rested_at.load(Ordering::SeqCst) == activity + 1;

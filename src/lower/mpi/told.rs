@@ -117,6 +117,19 @@ impl Engine {
                     self.fail_world(world, record, finished);
                 }
             }
+            Control::Still { epoch, sent } => self.still_told(source, epoch, sent),
+            Control::Blocked {
+                still,
+                epoch,
+                sent,
+                wires,
+            } => self.blocked_told(source, (still, epoch), sent, wires),
+            Control::Never {
+                epoch,
+                spares,
+                last,
+            } => self.never_told(source, epoch, spares, last),
+            Control::Cut { epoch } => self.cut_told(epoch),
             Control::Declared(wire, identity) => {
                 self.identity_told(world, source, wire, identity, finished);
             }

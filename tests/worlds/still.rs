@@ -1,0 +1,140 @@
+//! A rank that closes and waits, by way of others, for what it will never send.
+
+use norn::abi::runtime::*;
+use norn::abi::status::*;
+use norn::abi::types::*;
+
+use crate::ranks::*;
+use crate::sim;
+
+/// A close without a limit.
+fn drains(rank: &Rank) -> norn_status {
+    // SAFETY: nothing uses the handle any more.
+    unsafe { norn_close(rank.rt) }
+}
+
+/// In every way, in verify mode too.
+fn on_so_many(size: usize, body: impl Fn(&Rank) + Sync) {
+    for way in WAYS {
+        for verify in [0, 1] {
+            let config = sim::Config { size, ..config() };
+            let world_config = norn_world_config {
+                verify,
+                ..world_config()
+            };
+            run_way(way, &config, world_config, &body);
+        }
+    }
+}
+
+fn waits_for_rank_0(rank: &Rank, token: norn_token) {
+    assert_eq!(rank.wait(token), NORN_E_CLOSED, "{}", last_error());
+    let told = text(&rank.record(token).text);
+    assert!(told.contains("rank 0 closes or is sealed"), "{told}");
+}
+
+#[test]
+fn a_close_ends_that_waits_for_the_answer_to_what_was_never_asked() {
+    on_so_many(2, |rank| {
+        let mut memory = [0u8; 8];
+        if rank.rank == 0 {
+            let _ = rank.recv(&room(&mut memory), 1, 0, &[]);
+            assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+            return;
+        }
+        let asked = rank.recv(&room(&mut memory), 0, 1, &[]);
+        let answered = rank.send(&slice(&[1u8; 8]), 0, 0, &[asked]);
+        waits_for_rank_0(rank, asked);
+        assert_eq!(rank.wait(answered), NORN_E_PROPAGATED);
+    });
+}
+
+#[test]
+fn a_close_ends_that_waits_for_itself_by_way_of_all_ranks() {
+    on_so_many(5, |rank| {
+        let mut memory = [0u8; 8];
+        let (next, before) = ((rank.rank + 1) % rank.size, rank.rank - 1);
+        let received = rank.recv(&room(&mut memory), next, 0, &[]);
+        if rank.rank == 0 {
+            assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+            return;
+        }
+        let worked = rank.task(0, &[received]);
+        let sent = rank.send(&slice(&[1u8; 8]), before, 0, &[worked]);
+        if next == 0 {
+            waits_for_rank_0(rank, received);
+        }
+        assert_eq!(rank.wait(sent), NORN_E_PROPAGATED);
+    });
+}
+
+#[test]
+fn what_nobody_has_received_yet_is_no_reason_to_wait() {
+    on_so_many(2, |rank| {
+        let (mut memory, mut got) = ([0u8; 8], [0u8; 8]);
+        if rank.rank == 0 {
+            let _ = rank.recv(&room(&mut memory), 1, 0, &[]);
+            let _ = rank.send(&slice(&[7u8; 8]), 1, 2, &[]);
+            assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+            return;
+        }
+        // Sent, and never received.
+        let _ = rank.send(&slice(&[1u8; 8]), 0, 3, &[]);
+        let asked = rank.recv(&room(&mut memory), 0, 1, &[]);
+        let _ = rank.send(&slice(&[1u8; 8]), 0, 0, &[asked]);
+        waits_for_rank_0(rank, asked);
+        ok(rank.wait(rank.recv(&room(&mut got), 0, 2, &[])));
+        assert_eq!(got, [7; 8]);
+    });
+}
+
+/// Longer than a rank rests before it says so.
+fn a_while() {
+    std::thread::sleep(std::time::Duration::from_millis(400));
+}
+
+#[test]
+fn who_closes_and_still_gets_something_from_a_third_rank_is_waited_for() {
+    on_so_many(3, |rank| {
+        let mut memory = [[0u8; 8]; 2];
+        let [first, second] = memory.each_mut();
+        match rank.rank {
+            0 => {
+                let from_2 = rank.recv(&room(first), 2, 0, &[]);
+                let _ = rank.send(&slice(&[3u8; 8]), 1, 1, &[from_2]);
+                let _ = rank.recv(&room(second), 1, 0, &[]);
+                ok(drains(rank));
+            }
+            1 => {
+                let asked = rank.recv(&room(first), 0, 1, &[]);
+                let answered = rank.send(&slice(&[1u8; 8]), 0, 0, &[asked]);
+                ok(rank.wait(answered));
+            }
+            _ => {
+                a_while();
+                ok(rank.wait(rank.send(&slice(&[2u8; 8]), 0, 0, &[])));
+            }
+        }
+    });
+}
+
+#[test]
+fn who_closes_and_waits_for_what_an_open_rank_may_yet_send_is_waited_for() {
+    on_so_many(2, |rank| {
+        let mut memory = [[0u8; 8]; 2];
+        let [first, second] = memory.each_mut();
+        if rank.rank == 0 {
+            let _ = rank.recv(&room(first), 1, 0, &[]);
+            let _ = rank.recv(&room(second), 1, 2, &[]);
+            assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+            assert_eq!((*first, *second), ([0; 8], [2; 8]));
+            return;
+        }
+        let asked = rank.recv(&room(first), 0, 1, &[]);
+        let _ = rank.send(&slice(&[1u8; 8]), 0, 0, &[asked]);
+        a_while();
+        // The other message that rank 0 waits for was declared by nobody until now.
+        ok(rank.wait(rank.send(&slice(&[2u8; 8]), 0, 2, &[])));
+        waits_for_rank_0(rank, asked);
+    });
+}
