@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use super::annex::{MoreAccess, PrivateCopy};
-use super::datum::{DataTable, Wanted, check_mode, merge_modes};
+use super::datum::DataTable;
 use super::graph::Graph;
 use super::joiner::{Joiner, Room, room_of};
 use super::lane::Lane;
@@ -12,6 +12,7 @@ use super::node::{INLINE_SLOTS, Node, flag, meta};
 use super::submit::invalid;
 use super::timeline::{ReduceTarget, Timeline, node_flags};
 use super::token::Token;
+use super::wanted::{Wanted, check_mode, merge_modes};
 use crate::abi::status::NORN_E_UNCOVERED;
 use crate::abi::types::*;
 use crate::error::{Error, Result};

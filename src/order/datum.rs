@@ -12,23 +12,8 @@ use super::memory::Memory;
 use super::timeline::Timeline;
 use super::token::{LAST_GENERATION, MAX_INDEX, Token};
 use crate::abi::status::{NORN_E_INVALID, NORN_E_OVERLAP, NORN_E_RESOURCE, NORN_E_STATE};
-use crate::abi::types::{
-    NORN_COMMUTE, NORN_MEMORY_HOST, NORN_READ, NORN_READ_WRITE, NORN_REDUCE, NORN_WRITE, norn_data,
-    norn_place, norn_reduction,
-};
+use crate::abi::types::{NORN_MEMORY_HOST, norn_data, norn_place, norn_reduction};
 use crate::error::{Error, Result};
-
-/// One access of a submission after merging.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) datum: u32,
-    /// One of `NORN_READ`...
-    pub(crate) mode: u32,
-    /// Node of the reserved place that it fills, 0 for none.
-    pub(crate) via: u32,
-    /// The place is the one kept for the first writer of an unwritten datum, whatever its mode.
-    pub(crate) first_writer: bool,
-}
 
 /// A registered datum. What a submission looks at comes first, in one cache line; a table of data that is larger
 /// than a cache is read at that rate.
@@ -438,31 +423,6 @@ fn not_a_datum(runtime: u32, handle: norn_data) -> Error {
         "is not a registered datum"
     };
     Error::new(NORN_E_INVALID, format!("norn_data {:#x} {why}", handle.id))
-}
-
-/// The mode that covers two accesses of one task to the same datum.
-pub(crate) fn merge_modes(first: u32, second: u32) -> u32 {
-    const READ: u32 = NORN_READ as u32;
-    const COMMUTE: u32 = NORN_COMMUTE as u32;
-    match (first, second) {
-        (a, b) if a == b => a,
-        (READ, COMMUTE) | (COMMUTE, READ) => COMMUTE,
-        // Reading and overwriting, or mixing an order-free mode with another,
-        // needs the datum alone and with its content.
-        _ => NORN_READ_WRITE as u32,
-    }
-}
-
-/// Checks a mode from outside.
-#[inline(always)]
-pub(crate) fn check_mode(mode: i32) -> Result<u32> {
-    match mode {
-        NORN_READ | NORN_WRITE | NORN_READ_WRITE | NORN_COMMUTE | NORN_REDUCE => Ok(mode as u32),
-        _ => Err(Error::new(
-            NORN_E_INVALID,
-            format!("access mode {mode} is none"),
-        )),
-    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::datum::Wanted;
 use super::operation::Operation;
 use super::slab::Magazine;
+use super::wanted::Wanted;
 
 /// How a node ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

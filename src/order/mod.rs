@@ -9,7 +9,7 @@
 //! | `timeline`, `joiner` | the order of accesses to one datum; how a node comes to wait for another |
 //! | `extent` | where a datum lies; pieces in rows |
 //! | `datum`, `registry` | what is registered, how it is split and joined |
-//! | `submit`, `access`, `declare` | from a description to a node in its places; tokens bound late |
+//! | `submit`, `access`, `wanted`, `declare` | from a description to a node in its places; tokens bound late |
 //! | `plain`, `plain_places` | the straight path of nearly all tasks, from submission to completion |
 //! | `sole` | the words of a graph that one thread alone has changed so far |
 //! | `plain_operation` | the same for the submission of operations |
@@ -17,7 +17,7 @@
 //! | `cancel`, `failure` | failing before the start; records of first causes |
 //! | `place` | reservations and holds |
 //! | `commute`, `reduce`, `early`, `group` | one idea each |
-//! | `cycle` | the exact deadlock search |
+//! | `cycle`, `cone` | the exact deadlock search; what waits for the end of a node |
 //! | `edge` | edges added late, the start of held tasks |
 //! | `observers` | threads that wait for a token |
 //! | `defect` | whether any of it can still be trusted |
@@ -33,6 +33,7 @@ pub(crate) mod body;
 pub(crate) mod cancel;
 pub(crate) mod commute;
 pub(crate) mod complete;
+mod cone;
 pub(crate) mod cycle;
 pub(crate) mod datum;
 pub(crate) mod declare;
@@ -65,3 +66,4 @@ pub(crate) mod sole;
 pub(crate) mod submit;
 pub(crate) mod timeline;
 pub(crate) mod token;
+pub(crate) mod wanted;

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 use super::access::in_access;
 use super::complete::propagated;
-use super::datum::{DataTable, Wanted};
+use super::datum::DataTable;
 use super::graph::Graph;
 use super::joiner::{Joiner, Room};
 use super::lane::{Ending, Lane};
@@ -25,6 +25,7 @@ use super::node::{DATA_UNIT, Node, flag, kind, meta};
 use super::submit::invalid;
 use super::timeline::Run;
 use super::token::Token;
+use super::wanted::Wanted;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_STATE};
 use crate::abi::types::{NORN_READ, NORN_READ_WRITE, NORN_WRITE, norn_access};
 use crate::error::{Error, Result};

@@ -445,3 +445,7 @@ impl Drop for Idler<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[path = "duty_tests.rs"]
+mod tests;

@@ -8,8 +8,8 @@ use crate::abi::status::{NORN_E_INVALID, NORN_E_PROPAGATED};
 use crate::abi::types::*;
 use crate::error::{Error, Result};
 use crate::order::access::in_access;
-use crate::order::datum::merge_modes;
 use crate::order::token::Token;
+use crate::order::wanted::merge_modes;
 use crate::sync::mutant;
 
 impl Runtime {

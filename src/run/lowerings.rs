@@ -235,4 +235,4 @@ impl Runtime {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 #[path = "lowerings_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -11,21 +11,21 @@ use core::ffi::c_void;
 use std::time::Duration;
 
 #[derive(Default)]
-struct Queue {
-    arrived: Mutex<Vec<(u32, Arc<Step>)>>,
-    begun: Mutex<Vec<(u32, Arc<Step>)>>,
-    cancelled: AtomicUsize,
+pub(in crate::run) struct Queue {
+    pub(in crate::run) arrived: Mutex<Vec<(u32, Arc<Step>)>>,
+    pub(in crate::run) begun: Mutex<Vec<(u32, Arc<Step>)>>,
+    pub(in crate::run) cancelled: AtomicUsize,
     /// Passes achieve nothing while it is set.
-    shut: AtomicBool,
+    pub(in crate::run) shut: AtomicBool,
     /// The thread whose passes alone achieve something; none: all.
-    keeper: Mutex<Option<std::thread::ThreadId>>,
+    pub(in crate::run) keeper: Mutex<Option<std::thread::ThreadId>>,
     /// Passes by other threads.
-    vain: AtomicUsize,
+    pub(in crate::run) vain: AtomicUsize,
     /// Who finds nothing rests until it is told.
-    rests: AtomicBool,
+    pub(in crate::run) rests: AtomicBool,
 }
 
-struct Step {
+pub(in crate::run) struct Step {
     queue: Arc<Queue>,
     fails: bool,
     owed: bool,
@@ -92,14 +92,14 @@ impl Lowering for Queue {
     }
 }
 
-struct Opened {
-    handle: *mut norn_runtime,
-    runtime: &'static Runtime,
-    queue: Arc<Queue>,
+pub(in crate::run) struct Opened {
+    pub(in crate::run) handle: *mut norn_runtime,
+    pub(in crate::run) runtime: &'static Runtime,
+    pub(in crate::run) queue: Arc<Queue>,
 }
 
 /// Every way of running: each test must hold in all of them.
-const WAYS: [&[(&str, &str)]; 5] = [
+pub(in crate::run) const WAYS: [&[(&str, &str)]; 5] = [
     &[("NORN_WORKERS", "0")],
     &[("NORN_WORKERS", "1")],
     &[("NORN_WORKERS", "3")],
@@ -107,7 +107,7 @@ const WAYS: [&[(&str, &str)]; 5] = [
     &[("NORN_MODE", "shuffle:5")],
 ];
 
-fn open(way: &[(&str, &str)]) -> Opened {
+pub(in crate::run) fn open(way: &[(&str, &str)]) -> Opened {
     let handle = open_for_test(way).unwrap();
     let runtime = home::resolve(handle).unwrap();
     let queue = Arc::new(Queue::default());
@@ -142,7 +142,7 @@ impl Opened {
             .unwrap()
     }
 
-    fn step(&self, after: &[norn_token]) -> norn_token {
+    pub(in crate::run) fn step(&self, after: &[norn_token]) -> norn_token {
         self.step_of(&empty_task(), after, false, false)
     }
 
@@ -158,11 +158,11 @@ impl Opened {
         self.runtime.submit(&task, &[], after).unwrap()
     }
 
-    fn wait(&self, token: norn_token) -> Result<()> {
+    pub(in crate::run) fn wait(&self, token: norn_token) -> Result<()> {
         self.runtime.wait(token, -1)
     }
 
-    fn close(self) {
+    pub(in crate::run) fn close(self) {
         self.runtime.remove_lowering(&*self.queue);
         close(self.handle, NORN_DRAIN, -1).ok();
     }
@@ -298,79 +298,8 @@ fn a_drain_waits_for_operations() {
     }
 }
 
-#[test]
-fn a_worker_with_nothing_to_do_hands_the_duty_on_to_who_waits() {
-    for way in &WAYS[1..3] {
-        let opened = open(way);
-        *opened.queue.keeper.lock() = Some(std::thread::current().id());
-        // At work first, then resting.
-        for passes in [1, 200] {
-            let step = opened.step(&[]);
-            let begun = opened.queue.vain.load(Ordering::SeqCst);
-            while opened.queue.vain.load(Ordering::SeqCst) < begun + passes {
-                std::thread::yield_now();
-            }
-            let waited = opened.runtime.wait(step, 30_000_000_000);
-            assert!(waited.is_ok(), "{way:?}: {waited:?}");
-        }
-        // The duty comes back: others' passes are made again.
-        *opened.queue.keeper.lock() = None;
-        opened.step(&[]);
-        while opened.runtime.has_operations_under_way() {
-            std::thread::yield_now();
-        }
-        opened.close();
-    }
-}
-
-#[test]
-fn who_rests_with_the_duty_is_called_when_something_comes() {
-    for way in &WAYS[1..3] {
-        let opened = open(way);
-        let lowerings = &opened.runtime.lowerings;
-        opened.queue.rests.store(true, Ordering::SeqCst);
-        // A worker finds that it can do nothing.
-        *opened.queue.keeper.lock() = Some(std::thread::current().id());
-        opened.step(&[]);
-        while !lowerings.resting.0.load(Ordering::SeqCst) {
-            std::thread::yield_now();
-        }
-        *opened.queue.keeper.lock() = None;
-        opened.runtime.offer_duty();
-        let until = Instant::now() + Duration::from_secs(30);
-        while opened.runtime.has_operations_under_way() {
-            assert!(Instant::now() < until, "{way:?}: it rests on");
-            std::thread::yield_now();
-        }
-        opened.close();
-    }
-}
-
-/// Who asks for the duty while another has it leaves it with that one.
-#[test]
-fn the_duty_for_a_moment_is_nobody_elses_meanwhile() {
-    let opened = open(WAYS[0]);
-    let step = opened.step(&[]);
-    {
-        let _moment = opened.runtime.take_duty_for_a_moment().unwrap();
-        for _ in 0..2 {
-            assert!(opened.runtime.take_duty_for_a_moment().is_none());
-            assert!(opened.runtime.take_duty().is_none());
-        }
-    }
-    {
-        let _duty = opened.runtime.take_duty().unwrap();
-        for _ in 0..2 {
-            assert!(opened.runtime.take_duty_for_a_moment().is_none());
-        }
-    }
-    assert!(opened.runtime.take_duty_for_a_moment().is_some());
-    opened.wait(step).unwrap();
-    opened.close();
-}
-
 /// An operation that has arrived, begun and issued by the test itself, which one-thread modes let nobody do.
-fn issued(opened: &Opened) -> (norn_token, u32) {
+pub(in crate::run) fn issued(opened: &Opened) -> (norn_token, u32) {
     opened.queue.shut.store(true, Ordering::SeqCst);
     let token = opened.step(&[]);
     let (node, _step) = opened.queue.arrived.lock().pop().unwrap();

@@ -3,7 +3,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `config`, `environment`, `hooks` | what the user wants |
+//! | `config`, `environment`, `quantity`, `hooks` | what the user wants; numbers and times as text |
 //! | `allowance`, `cgroup`, `openmp`, `cpuset`, `topology` | what the machine and the launcher allow |
 //! | `thread`, `threads` | norn's own threads |
 //! | `home` | memory that outlives a runtime; the table of handles |
@@ -57,6 +57,7 @@ mod operations;
 mod own_queue;
 mod pace;
 pub(crate) mod plain;
+mod quantity;
 pub(crate) mod queues;
 #[cfg(test)]
 mod recorded;

@@ -1,7 +1,9 @@
 // Edges between ranks from and to device memory, under an MPI that takes none and under one that takes it: never an old value,
 // whole rows and parts of them, failures, ceilings. On any driver; run.sh runs it on the stand-in, under MPIs that take none.
 //
-//   device_edges KERNELS [EDGES]        the path of tests/cuda/kernels.ptx; 400 staged edges in a row
+//   device_edges KERNELS [EDGES [ROUNDS]]        the path of tests/cuda/kernels.ptx; 400 staged edges in a row; 40 rounds of the
+//                                                late kernel, with more than 40 also slower kernels and 64 MiB
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,27 +75,86 @@ static void spin_on(norn_data x, uint64_t ns) {
 }
 static uint64_t mixed(uint64_t x, uint64_t i, uint64_t key) { return (x ^ key) * 6364136223846793005u + i; }
 
-/* A late kernel, an edge, and a kernel of the receiver's at once: nobody sees an old value. */
-static void no_old_values(void) {
+/* A late kernel, an edge, and a kernel of the receiver's at once: nobody sees an old value (K3). */
+static void no_old_values(uint64_t rounds, uint64_t count, uint64_t spin_ns) {
     uint64_t *start, *end;
     const int right = (rank + 1) % size, left = (rank + size - 1) % size;
-    norn_data up = pinned(COUNT, &start), down = pinned(COUNT, &end), x = on_device(COUNT), y = on_device(COUNT);
-    for (uint64_t round = 0; round < 40; round++) {
-        norn_slice from = norn_slice_of(x, NORN_U64, COUNT), to = norn_slice_of(y, NORN_U64, COUNT);
-        for (uint64_t i = 0; i < COUNT; i++) start[i] = (uint64_t)rank * 1000000 + i + round;
-        copy(up, x, COUNT);
-        spin_on(x, round % 4 * 500000);
-        mix_by(x, COUNT, round);
+    norn_data up = pinned(count, &start), down = pinned(count, &end), x = on_device(count), y = on_device(count);
+    for (uint64_t round = 0; round < rounds; round++) {
+        norn_slice from = norn_slice_of(x, NORN_U64, count), to = norn_slice_of(y, NORN_U64, count);
+        for (uint64_t i = 0; i < count; i++) start[i] = (uint64_t)rank * 1000000 + i + round;
+        copy(up, x, count);
+        spin_on(x, round % 4 * spin_ns / 3);
+        mix_by(x, count, round);
         norn_token sent;
         OK(norn_send(world, &from, right, round % 2 ? NORN_KEY_ORDER : 7, NULL, &sent));
         OK(norn_recv(world, &to, left, round % 2 ? NORN_KEY_ORDER : 7, NULL, NULL));
-        mix_by(y, COUNT, 99);
-        OK(norn_await(rt, copy(y, down, COUNT), -1));
-        for (uint64_t i = 0; i < COUNT; i++)
+        mix_by(y, count, 99);
+        OK(norn_await(rt, copy(y, down, count), -1));
+        for (uint64_t i = 0; i < count; i++)
             CHECK(end[i] == mixed(mixed((uint64_t)left * 1000000 + i + round, i, round), i, 99));
         /* The host is about to write to what was copied up. */
         OK(norn_await(rt, sent, -1));
     }
+    for (int i = 0; i < 4; i++) OK(norn_data_unregister(rt, (norn_data[]){up, down, x, y}[i]));
+}
+
+static void *driver_call(const char *name) {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *found;
+    if (driver == NULL) driver = dlopen("libcuda.so", RTLD_NOW | RTLD_NOLOAD);
+    CHECK(driver != NULL && (found = dlsym(driver, name)) != NULL);
+    return found;
+}
+/* Calls the driver by name with its parameter types. */
+#define DRIVER(name, types, arguments)               \
+    do {                                             \
+        int(*call_) types;                           \
+        *(void **)&call_ = driver_call(name);        \
+        CHECK(call_ arguments == 0);                 \
+    } while (0)
+
+/* Managed memory: as a datum of the device, as one of the host, and by its address alone; between two kernels (K1). */
+static void managed(void) {
+    uint64_t address[2];
+    void *context;
+    const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    DRIVER("cuDevicePrimaryCtxRetain", (void **, int), (&context, 0));
+    DRIVER("cuCtxSetCurrent", (void *), (context));
+    for (int i = 0; i < 2; i++) DRIVER("cuMemAllocManaged", (uint64_t *, size_t, unsigned), (&address[i], COUNT * 8, 1));
+    uint64_t *const out = (uint64_t *)address[0], *const in = (uint64_t *)address[1];
+    for (uint64_t form = 0; form < 3; form++) {
+        norn_data_desc desc = NORN_DATA_DESC_INIT;
+        norn_data x, y;
+        norn_token sent, received;
+        desc.bytes = COUNT * 8;
+        if (form != 1) desc.kind = NORN_MEMORY_DEVICE, desc.place = device;
+        desc.ptr = out;
+        OK(norn_data_register(rt, &desc, &x));
+        desc.ptr = in;
+        OK(norn_data_register(rt, &desc, &y));
+        for (uint64_t i = 0; i < COUNT; i++) out[i] = (uint64_t)rank * 1000000 + i, in[i] = 0;
+        if (form != 1) spin_on(x, 2000000), mix_by(x, COUNT, form);
+        norn_slice from = norn_slice_of(x, NORN_U64, COUNT), to = norn_slice_of(y, NORN_U64, COUNT);
+        if (form == 2) {
+            /* No datum says who wrote it. */
+            OK(norn_drain(rt, -1));
+            from = norn_slice_at(out, NORN_U64, COUNT), to = norn_slice_at(in, NORN_U64, COUNT);
+        }
+        OK(norn_send(world, &from, right, 8, NULL, &sent));
+        OK(norn_recv(world, &to, left, 8, NULL, &received));
+        if (form == 2) OK(norn_await(rt, received, -1));
+        if (form != 1) mix_by(y, COUNT, 50);
+        OK(norn_drain(rt, -1));
+        for (uint64_t i = 0; i < COUNT; i++) {
+            const uint64_t given = (uint64_t)left * 1000000 + i;
+            CHECK(in[i] == (form == 1 ? given : mixed(mixed(given, i, form), i, 50)));
+        }
+        OK(norn_data_unregister(rt, x));
+        OK(norn_data_unregister(rt, y));
+    }
+    for (int i = 0; i < 2; i++) DRIVER("cuMemFree_v2", (uint64_t), (address[i]));
+    DRIVER("cuCtxSetCurrent", (void *), (NULL));
+    DRIVER("cuDevicePrimaryCtxRelease_v2", (int), (0));
 }
 
 /* Columns of a matrix, the empty message, and an address that does not say that it is a device's. */
@@ -237,24 +298,30 @@ static void refused_receive(void) {
     OK(norn_data_unregister(rt, down));
 }
 
-int main(int argc, char **argv) {
-    int level;
+/* Every rank closes while a kernel runs whose result is still to be sent: nobody gives the message up. */
+static void close_over_a_kernel(void) {
+    uint64_t one = 1, got[COUNT] = {0};
+    const norn_data x = on_device(COUNT);
+    const norn_slice from = norn_slice_of(x, NORN_U64, COUNT), to = norn_slice_at(got, NORN_U64, COUNT);
+    OK(norn_fill(rt, &from, &one, NULL, NULL));
+    spin_on(x, 500000000);
+    OK(norn_send(world, &from, (rank + 1) % size, 9, NULL, NULL));
+    OK(norn_recv(world, &to, (rank + size - 1) % size, 9, NULL, NULL));
+    OK(norn_close(rt));
+    for (int i = 0; i < COUNT; i++) CHECK(got[i] == 1);
+}
+
+/* Opens all that the tests use. False: there is no device. */
+static int open_all(const char *kernels, uint64_t most_pinned) {
     static char text[1 << 20];
     norn_module module;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     norn_config config = NORN_CONFIG_INIT;
     config.workers = 1;
-    config.max_pinned_bytes = CEILING;
+    config.max_pinned_bytes = most_pinned;
     config.log = sink;
     OK(norn_open(&config, &rt));
-    if (norn_device_open(rt, NULL, &device) != NORN_OK) {
-        if (rank == 0) printf("left out: %s\n", norn_last_error());
-        MPI_Finalize();
-        return 77;
-    }
-    FILE *file = fopen(argc > 1 ? argv[1] : "kernels.ptx", "rb");
+    if (norn_device_open(rt, NULL, &device) != NORN_OK) return 0;
+    FILE *file = fopen(kernels, "rb");
     CHECK(file != NULL);
     const size_t bytes = fread(text, 1, sizeof text, file);
     fclose(file);
@@ -262,10 +329,26 @@ int main(int argc, char **argv) {
     OK(norn_kernel_get(rt, module, "mix_u64", &mix));
     OK(norn_kernel_get(rt, module, "spin_ns", &spin));
     OK(norn_world_attach(rt, MPI_COMM_WORLD, NULL, &world));
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    const char *kernels = argc > 1 ? argv[1] : "kernels.ptx";
+    const uint64_t rounds = argc > 3 ? (uint64_t)atoi(argv[3]) : 40;
+    int level;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!open_all(kernels, CEILING)) {
+        if (rank == 0) printf("left out: %s\n", norn_last_error());
+        MPI_Finalize();
+        return 77;
+    }
     norn_world_info info = NORN_WORLD_INFO_INIT;
     OK(norn_world_get(world, &info));
     by_mpi = info.device_aware;
-    no_old_values();
+    no_old_values(rounds, COUNT, 1500000);
+    managed();
     parts();
     failures();
     refused_receive();
@@ -287,6 +370,14 @@ int main(int argc, char **argv) {
     OK(norn_world_detach(world, -1));
     const norn_status closed = norn_close(rt);
     CHECK(closed == NORN_OK || closed == NORN_E_TASK_FAILED);
+    if (rounds > 40) {
+        CHECK(open_all(kernels, 0));
+        no_old_values(rounds, COUNT, 200000000);
+        no_old_values(rounds, 8 << 20, 200000000);
+        OK(norn_close(rt));
+    }
+    CHECK(open_all(kernels, 0));
+    close_over_a_kernel();
     MPI_Finalize();
     if (rank == 0) printf("device edges%s: right on %d ranks\n", by_mpi ? ", by MPI itself" : "", size);
     return 0;

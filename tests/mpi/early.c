@@ -2,7 +2,9 @@
 // for something else from the same rank.
 //
 // Rank 1 has receives open for one phase when rank 0 sends all of the next phase, by keys and in order, small and large;
-// rank 1 stays outside of norn meanwhile, and only then declares that phase's receives.
+// rank 1 stays outside of norn meanwhile, and only then declares that phase's receives (F5).
+//
+//   early [MILLISECONDS]        how long rank 1 stays outside; 300
 #include <string.h>
 #include <time.h>
 
@@ -26,7 +28,8 @@ int main(int argc, char **argv) {
     OK(norn_open(NULL, &rt));
     OK(norn_world_attach(rt, MPI_COMM_WORLD, NULL, &world));
     if (rank == 1) {
-        const struct timespec a_while = {.tv_nsec = 300000000};
+        const int ms = argc > 1 ? atoi(argv[1]) : 300;
+        const struct timespec a_while = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
         for (int at = 0; at < OPEN; at++) {
             slice = norn_slice_at(&open_phase[at], NORN_I64, 1);
             OK(norn_recv(world, &slice, 0, at, NULL, &waits[at]));

@@ -179,7 +179,7 @@ edging() { # MPI FAMILY: the programs
 }
 many_ranks() { # MPI FAMILY: the programs
     local program
-    for program in random one_rank_down early two_waiters attached; do
+    for program in random one_rank_down early many two_waiters attached; do
         # shellcheck disable=SC2086 # a list of flags
         compile "$1" "$2" "${program}_$1" "$here/$program.c" $norn -pthread
     done
@@ -264,14 +264,16 @@ standin=$build/check/standin/lib
 device_edges() { # MPI FAMILY RANKS
     # shellcheck disable=SC2086 # a list of flags
     compile "$1" "$2" "device_edges_$1" "$here/device_edges.c" $norn
+    # shellcheck disable=SC2086 # nothing, or two words
     LD_LIBRARY_PATH=$standin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} mpirun "$1" "$3" "./device_edges_$1" \
-        "$top/tests/cuda/kernels.ptx" >device_edges.log 2>&1 || { cat device_edges.log; return 1; }
+        "$top/tests/cuda/kernels.ptx" ${FULL:+20000 200} >device_edges.log 2>&1 || { cat device_edges.log; return 1; }
     grep -q "^device edges: right on $3 ranks$" device_edges.log
 }
 device_edges_by_mpi() { # MPI RANKS: the program of the check before, under an MPI that takes device memory
     "$mpis/$1/mpicc" -std=c11 $strict -O2 -shared -fPIC "$here/takes_devices.c" -o "takes_devices_$1.so" -ldl
+    # shellcheck disable=SC2086 # nothing, or two words
     LD_PRELOAD="$work/takes_devices_$1.so" LD_LIBRARY_PATH=$standin${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} mpirun "$1" "$2" \
-        "./device_edges_$1" "$top/tests/cuda/kernels.ptx" >device_edges.log 2>&1 || { cat device_edges.log; return 1; }
+        "./device_edges_$1" "$top/tests/cuda/kernels.ptx" ${FULL:+20000 200} >device_edges.log 2>&1 || { cat device_edges.log; return 1; }
     grep -q "^device edges, by MPI itself: right on $2 ranks$" device_edges.log
 }
 edges() { # MPI RANKS LEVEL
@@ -382,7 +384,8 @@ while read -r name family; do
         seeds=$([ -n "${FULL:-}" ] && echo 300 || echo $few)
         check "$name: random graphs on $ranks ranks" mpirun "$name" "$ranks" "./random_$name" "${ranks}000" "$seeds" disturbed
     done
-    check "$name: messages before their receives" mpirun "$name" 2 "./early_$name"
+    check "$name: messages before their receives" mpirun "$name" 2 "./early_$name" "$([ -n "${FULL:-}" ] && echo 2000 || echo 300)"
+    check "$name: many receives, the last message first" mpirun "$name" 2 "./many_$name" "$([ -n "${FULL:-}" ] && echo 30000 || echo 5000)"
     check "$name: two threads at one receive" mpirun "$name" 2 "./two_waiters_$name" "$([ -n "${FULL:-}" ] && echo 100000 || echo 10000)"
     # Each round takes two dozen communicators. MPICH has some two thousand, by its standard ABI the same ones; where there
     # is no such end, what is counted after the first ten rounds has grown after a few more.

@@ -67,6 +67,12 @@ worlds() { # SECONDS: as graphs, over several ranks
     # A world of a thousand ranks, one to two minutes on two cores.
     timeout 600 cargo test --release --locked --test random_worlds -- --ignored --nocapture \
         >"$out/worlds.log" 2>&1 || { status=1 && cp "$out/worlds.log" "$out/found/worlds-thousand.log"; }
+    # Five thousand worlds one after the other, some minutes.
+    if [ -n "${FULL:-}" ]; then
+        NORN_TEST_SOAK=1 CARGO_PROFILE_RELEASE_LTO=off timeout 1800 cargo test --release --locked --test worlds -- \
+            detach_and_attach_again --nocapture >"$out/worlds.log" 2>&1 ||
+            { status=1 && cp "$out/worlds.log" "$out/found/worlds-attached.log"; }
+    fi
     until=$((SECONDS + $1))
     while [ $SECONDS -lt $until ]; do
         NORN_TEST_FROM=$from NORN_TEST_GRAPHS=$step \

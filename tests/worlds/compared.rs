@@ -67,17 +67,6 @@ fn collectives_that_differ_between_ranks_fail_on_all_and_later_ones_go_on() {
     });
 }
 
-/// In verify mode, in every way.
-fn verifying(body: impl Fn(&Rank) + Sync) {
-    for way in WAYS {
-        let verify = norn_world_config {
-            verify: 1,
-            ..world_config()
-        };
-        run_way(way, &four(), verify, &body);
-    }
-}
-
 /// A collective fails on this rank because the ranks differ: what is said, without what is alike on all.
 fn difference(rank: &Rank, token: norn_token) -> String {
     assert_eq!(rank.wait(token), NORN_E_MISMATCH, "{}", last_error());
@@ -98,12 +87,12 @@ fn goes_on(rank: &Rank) {
 
 #[test]
 fn collectives_that_are_alike_pass_the_comparison() {
-    verifying(every_collective);
+    verifying(&four(), every_collective);
 }
 
 #[test]
 fn v_forms_in_place_and_with_empty_parts_pass_the_comparison() {
-    verifying(|rank| {
+    verifying(&four(), |rank| {
         let me = rank.rank as usize;
         let (counts, mut token) = ([0u64, 2, 0, 1], norn_token::default());
         let begin = [0, 0, 2, 2][me];
@@ -173,7 +162,7 @@ fn v_forms_in_place_and_with_empty_parts_pass_the_comparison() {
 
 #[test]
 fn counts_of_two_ranks_that_differ_are_named_on_all() {
-    verifying(|rank| {
+    verifying(&four(), |rank| {
         let (me, mut memory) = (rank.rank as usize, [0i64; 16]);
         let mut token = norn_token::default();
         let from = [7i64; 16];
@@ -260,7 +249,7 @@ fn counts_of_two_ranks_that_differ_are_named_on_all() {
 
 #[test]
 fn types_that_differ_are_named_on_all_and_bytes_agree_with_every_type() {
-    verifying(|rank| {
+    verifying(&four(), |rank| {
         let (odd, mut memory) = (rank.rank == 2, [1i64; 4]);
         let room = room_of_numbers(&mut memory);
         let of = |r#type| norn_slice { r#type, ..*room };
@@ -302,7 +291,7 @@ fn types_that_differ_are_named_on_all_and_bytes_agree_with_every_type() {
 
 #[test]
 fn facts_that_differ_name_their_ranks_in_verify_mode() {
-    verifying(|rank| {
+    verifying(&four(), |rank| {
         let mut memory = [1i64; 2];
         let mut token = norn_token::default();
         let mut how = how();
@@ -333,7 +322,7 @@ fn facts_that_differ_name_their_ranks_in_verify_mode() {
 
 #[test]
 fn a_rank_that_cannot_enter_fails_it_on_all_in_verify_mode_too() {
-    verifying(|rank| {
+    verifying(&four(), |rank| {
         let failed = rank.task(if rank.rank == 1 { 9 } else { 0 }, &[]);
         let mut how = how();
         how.after = &failed;

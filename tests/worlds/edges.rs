@@ -171,26 +171,22 @@ fn a_datum_is_not_sent_to_itself() {
 
 #[test]
 fn verify_mode_names_both_declarations() {
-    for way in WAYS {
-        let mut world = world_config();
-        world.verify = 1;
-        run_way(way, &config(), world, &|rank: &Rank| {
-            let mut memory = [0u8; 16];
-            if rank.rank == 0 {
-                ok(rank.wait(rank.send(&slice(&memory), 1, 3, &[])));
-                ok(rank.wait(rank.send(&slice(&memory[..8]), 1, 4, &[])));
-            } else {
-                ok(rank.wait(rank.recv(&room(&mut memory), 0, 3, &[])));
-                let token = rank.recv(&room(&mut memory), 0, 4, &[]);
-                assert_eq!(rank.wait(token), NORN_E_MISMATCH);
-                let told = text(&rank.record(token).text);
-                assert!(
-                    told.contains("send of 8 B") && told.contains("receive of 16 B"),
-                    "{told}"
-                );
-            }
-        });
-    }
+    verifying(&config(), |rank| {
+        let mut memory = [0u8; 16];
+        if rank.rank == 0 {
+            ok(rank.wait(rank.send(&slice(&memory), 1, 3, &[])));
+            ok(rank.wait(rank.send(&slice(&memory[..8]), 1, 4, &[])));
+        } else {
+            ok(rank.wait(rank.recv(&room(&mut memory), 0, 3, &[])));
+            let token = rank.recv(&room(&mut memory), 0, 4, &[]);
+            assert_eq!(rank.wait(token), NORN_E_MISMATCH);
+            let told = text(&rank.record(token).text);
+            assert!(
+                told.contains("send of 8 B") && told.contains("receive of 16 B"),
+                "{told}"
+            );
+        }
+    });
 }
 
 #[test]
@@ -201,53 +197,49 @@ fn verify_mode_tells_types_of_the_same_length_apart() {
     };
     // MPI's own double is norn's, by its handle in sim.
     let of_mpi = NORN_OF_MPI | (100 + NORN_F64);
-    for way in WAYS {
-        let mut world = world_config();
-        world.verify = 1;
-        run_way(way, &config(), world, &|rank: &Rank| {
-            let mut memory = [1i64; 2];
-            let pairs = [
-                (NORN_F64, NORN_I64, false),
-                (NORN_I64, NORN_U64, false),
-                (of_mpi, NORN_I64, false),
-                (of_mpi, NORN_F64, true),
-                (NORN_BYTE, NORN_I64, true),
-            ];
-            for (sent, received, agree) in pairs {
-                // Sixteen bytes of every one of them.
-                let elements = if sent == NORN_BYTE { 16 } else { 2 };
-                if rank.rank == 0 {
-                    let from = norn_slice {
-                        count: elements,
-                        ..of_type(&memory, sent)
-                    };
-                    ok(rank.wait(rank.send(&from, 1, 3, &[])));
-                    continue;
-                }
-                let to = Room::of_type(&mut memory, received);
-                let token = rank.recv(&to, 0, 3, &[]);
-                if agree {
-                    ok(rank.wait(token));
-                    continue;
-                }
-                assert_eq!(rank.wait(token), NORN_E_MISMATCH, "{sent} {received}");
-                let told = text(&rank.record(token).text);
-                let named = |number: norn_type| match number {
-                    NORN_I64 => "of NORN_I64",
-                    NORN_U64 => "of NORN_U64",
-                    _ => "of NORN_F64",
+    verifying(&config(), |rank| {
+        let mut memory = [1i64; 2];
+        let pairs = [
+            (NORN_F64, NORN_I64, false),
+            (NORN_I64, NORN_U64, false),
+            (of_mpi, NORN_I64, false),
+            (of_mpi, NORN_F64, true),
+            (NORN_BYTE, NORN_I64, true),
+        ];
+        for (sent, received, agree) in pairs {
+            // Sixteen bytes of every one of them.
+            let elements = if sent == NORN_BYTE { 16 } else { 2 };
+            if rank.rank == 0 {
+                let from = norn_slice {
+                    count: elements,
+                    ..of_type(&memory, sent)
                 };
-                let number = 1 + pairs
-                    .iter()
-                    .position(|pair| pair.0 == sent && pair.1 == received)
-                    .unwrap();
-                let which = format!("number {number} of the edges with key 3");
-                for word in [named(sent), named(received), &which] {
-                    assert!(told.contains(word), "{told}");
-                }
+                ok(rank.wait(rank.send(&from, 1, 3, &[])));
+                continue;
             }
-        });
-    }
+            let to = Room::of_type(&mut memory, received);
+            let token = rank.recv(&to, 0, 3, &[]);
+            if agree {
+                ok(rank.wait(token));
+                continue;
+            }
+            assert_eq!(rank.wait(token), NORN_E_MISMATCH, "{sent} {received}");
+            let told = text(&rank.record(token).text);
+            let named = |number: norn_type| match number {
+                NORN_I64 => "of NORN_I64",
+                NORN_U64 => "of NORN_U64",
+                _ => "of NORN_F64",
+            };
+            let number = 1 + pairs
+                .iter()
+                .position(|pair| pair.0 == sent && pair.1 == received)
+                .unwrap();
+            let which = format!("number {number} of the edges with key 3");
+            for word in [named(sent), named(received), &which] {
+                assert!(told.contains(word), "{told}");
+            }
+        }
+    });
 }
 
 #[test]

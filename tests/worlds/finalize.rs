@@ -90,6 +90,24 @@ fn mpi_that_ends_first_leaves_an_idle_world_to_be_closed() {
 }
 
 #[test]
+fn what_is_declared_when_mpi_has_ended_fails_without_a_call_of_it() {
+    finalize_too_early(
+        |_| Vec::new(),
+        |rank, _| {
+            let mut memory = [0u8; 8];
+            let peer = 1 - rank.rank;
+            let received = rank.recv(&room(&mut memory), peer, 0, &[]);
+            let sent = rank.send(&slice(&memory), peer, 0, &[]);
+            for token in [received, sent] {
+                assert_eq!(rank.wait(token), NORN_E_PROPAGATED, "{}", last_error());
+                let told = text(&rank.record(token).text);
+                assert!(told.contains("MPI_Finalize was called on rank"), "{told}");
+            }
+        },
+    );
+}
+
+#[test]
 fn a_rank_whose_mpi_ends_first_fails_what_others_wait_for_from_it() {
     finalize_too_early(
         |rank| {

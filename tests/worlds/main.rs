@@ -14,6 +14,7 @@ mod limits;
 mod progress;
 mod ranks;
 mod resting;
+mod seeming;
 mod still;
 mod tags;
 mod threads;

@@ -55,9 +55,14 @@ pub fn config() -> sim::Config {
     sim::Config::default()
 }
 
-/// Whether the environment asks for verify mode, whatever the configuration says.
+/// What the environment says of verify mode, whatever the configuration says.
+fn verify_of_environment() -> Option<bool> {
+    std::env::var_os("NORN_MPI_VERIFY").map(|value| value == "1")
+}
+
+/// Whether the environment asks for verify mode.
 pub fn verify_is_asked_for() -> bool {
-    std::env::var_os("NORN_MPI_VERIFY").is_some_and(|value| value == "1")
+    verify_of_environment() == Some(true)
 }
 
 pub fn registered() {
@@ -70,6 +75,21 @@ pub fn registered() {
 pub fn on_ranks(config: &sim::Config, body: impl Fn(&Rank) + Sync) {
     for way in WAYS {
         run_way(way, config, world_config(), &body);
+    }
+}
+
+/// As `on_ranks`, in verify mode; not at all where the environment refuses it.
+pub fn verifying(config: &sim::Config, body: impl Fn(&Rank) + Sync) {
+    if verify_of_environment() == Some(false) {
+        eprintln!("left out: NORN_MPI_VERIFY takes verify mode away");
+        return;
+    }
+    for way in WAYS {
+        let verify = norn_world_config {
+            verify: 1,
+            ..world_config()
+        };
+        run_way(way, config, verify, &body);
     }
 }
 

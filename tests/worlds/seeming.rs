@@ -1,0 +1,164 @@
+//! Ranks that seem to rest: what is still to come is beside the messages of their world.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+use std::sync::Barrier;
+use std::time::Duration;
+
+use norn::abi::collective::*;
+use norn::abi::runtime::*;
+use norn::abi::status::*;
+use norn::abi::task::*;
+use norn::abi::token::*;
+use norn::abi::types::*;
+use norn::abi::world::*;
+
+use crate::ranks::*;
+use crate::sim;
+
+/// Until nothing has been sent for a while: all ranks have told each other what they have to tell.
+fn wait_for_silence(job: &sim::Job) {
+    let mut before = u64::MAX;
+    while before != job.counters().sends {
+        before = job.counters().sends;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+unsafe extern "C" fn takes_its_time(_: *mut norn_self, job: *mut c_void) -> i32 {
+    // SAFETY: the job outlives its ranks.
+    wait_for_silence(unsafe { &*job.cast::<sim::Job>() });
+    0
+}
+
+/// Rank 1 has reported that it rests in a barrier. Whether it still does it is asked when the barrier's agreement has ended and
+/// it has not seen that: it sees both at once. A wrong answer would be acted upon while its body runs.
+#[test]
+fn what_ends_in_the_pass_that_is_asked_whether_its_rank_rests_ends_the_rest() {
+    let declared = Barrier::new(2);
+    let way = Way(NORN_MODE_ASYNC, 0);
+    run_way_of_job(way, &config(), world_config(), &|rank: &Rank, job| {
+        let mut memory = [0u8; 8];
+        let mut barrier = norn_token::default();
+        if rank.rank == 0 {
+            declared.wait();
+            wait_for_silence(job);
+            job.hold(1, true);
+        }
+        // SAFETY: the output is writable.
+        ok(unsafe { norn_barrier(rank.world, null(), &mut barrier) });
+        let last = if rank.rank == 0 {
+            rank.recv(&room(&mut memory), 1, 0, &[])
+        } else {
+            let mut task = how();
+            task.run = Some(takes_its_time);
+            task.arg = std::ptr::from_ref(job).cast_mut().cast();
+            task.after = &barrier;
+            task.after_count = 1;
+            let mut ready = norn_token::default();
+            // SAFETY: the pointers are of live variables.
+            ok(unsafe { norn_submit(rank.rt, &task, &mut ready) });
+            rank.send(&slice(&memory), 0, 0, &[ready])
+        };
+        // SAFETY: always safe.
+        ok(unsafe { norn_seal(rank.rt) });
+        let ended = std::thread::scope(|scope| {
+            match rank.rank {
+                1 => drop(declared.wait()),
+                _ => drop(scope.spawn(|| {
+                    wait_for_silence(job);
+                    job.hold(1, false);
+                })),
+            }
+            rank.wait(last)
+        });
+        ok(ended);
+    });
+}
+
+/// It waits in a body for what does not come, and goes on when its time is over.
+#[test]
+fn a_rank_with_a_body_whose_wait_has_a_limit_does_not_rest() {
+    struct Shared {
+        rt: *mut norn_runtime,
+        world: *mut norn_world,
+        never: norn_token,
+    }
+    unsafe extern "C" fn body(_: *mut norn_self, arg: *mut c_void) -> i32 {
+        // SAFETY: the rank waits for all.
+        let shared = unsafe { &*arg.cast::<Shared>() };
+        // SAFETY: the handles live, and the memory is static.
+        unsafe {
+            let waited = norn_await(shared.rt, shared.never, 300_000_000);
+            let from = slice(b"from rank 1");
+            let sent = norn_send(shared.world, &from, 0, 0, null(), null_mut());
+            i32::from((waited, sent) != (NORN_E_TIMEOUT, NORN_OK))
+        }
+    }
+    on_ranks(&config(), |rank| {
+        let mut memory = [0u8; 11];
+        let mut shared = Shared {
+            rt: rank.rt,
+            world: rank.world,
+            never: norn_token::default(),
+        };
+        let last = if rank.rank == 0 {
+            rank.recv(&room(&mut memory), 1, 0, &[])
+        } else {
+            // Rank 0 sends it when it has the other.
+            shared.never = rank.recv(&room(&mut memory), 0, 1, &[]);
+            let mut task = how();
+            task.run = Some(body);
+            task.arg = (&raw const shared).cast_mut().cast();
+            // SAFETY: the pointers are of live variables.
+            ok(unsafe { norn_submit(rank.rt, &task, null_mut()) });
+            shared.never
+        };
+        if rank.rank == 0 {
+            let _ = rank.send(&slice(&[7u8; 11]), 1, 1, &[last]);
+        }
+        // SAFETY: always safe.
+        ok(unsafe { norn_seal(rank.rt) });
+        ok(rank.wait(last));
+        if rank.rank == 0 {
+            assert_eq!(&memory, b"from rank 1");
+        }
+    });
+}
+
+#[test]
+fn a_rank_whose_hold_another_thread_takes_off_does_not_rest() {
+    unsafe extern "C" fn holds(this: *mut norn_self, _: *mut c_void) -> i32 {
+        // SAFETY: the body's own handle.
+        unsafe { norn::abi::body::norn_self_hold(this, 1) }
+    }
+    on_ranks(&config(), |rank| {
+        let mut memory = [9u8; 8];
+        let peer = 1 - rank.rank;
+        let mut task = how();
+        task.run = Some(holds);
+        let mut held = norn_token::default();
+        if rank.rank == 1 {
+            // SAFETY: the pointers are of live variables.
+            ok(unsafe { norn_submit(rank.rt, &task, &mut held) });
+            let _ = rank.send(&slice(&[1u8; 8]), peer, 0, &[held]);
+            let _ = rank.recv(&room(&mut memory), peer, 1, &[]);
+        } else {
+            let received = rank.recv(&room(&mut memory), peer, 0, &[]);
+            let _ = rank.send(&slice(&[2u8; 8]), peer, 1, &[received]);
+        }
+        std::thread::scope(|scope| {
+            if rank.rank == 1 {
+                scope.spawn(|| {
+                    std::thread::sleep(Duration::from_millis(300));
+                    // SAFETY: always safe.
+                    ok(unsafe { norn::abi::body::norn_unhold(rank.rt, held, 1) });
+                });
+            }
+            // SAFETY: nothing else uses the handle.
+            let closed = unsafe { norn_close_with(rank.rt, NORN_DRAIN, 20_000_000_000) };
+            ok(closed);
+        });
+        assert_eq!(memory, [2 - peer as u8; 8]);
+    });
+}
