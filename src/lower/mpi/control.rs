@@ -3,7 +3,7 @@
 //! Each is one short message; those of a pair of ranks arrive in the order they were sent in, which the rules of
 //! `balance` and `close` rest on. Numbers are little-endian, texts are cut to what a failure's record holds.
 
-use super::rest::Rest;
+use super::rest::{LANES, Rest};
 use crate::abi::status::norn_status;
 
 /// Most bytes of one.
@@ -144,6 +144,8 @@ impl Control {
                     sent: 0,
                     received: 0,
                     blocked: false,
+                    ends: false,
+                    lanes: [(0, 0); LANES],
                 });
                 writer
                     .u32(10)
@@ -153,6 +155,8 @@ impl Control {
                     .u64(rest.sent)
                     .u64(rest.received)
                     .u32(u32::from(rest.blocked))
+                    .u32(u32::from(rest.ends))
+                    .pairs(&rest.lanes)
             }
             Self::Confirm { wave } => writer.u32(11).u64(*wave),
             Self::Still { epoch, sent } => writer.u32(16).u64(*epoch).u64(*sent),
@@ -239,6 +243,8 @@ impl Control {
                     sent: reader.u64()?,
                     received: reader.u64()?,
                     blocked: reader.u32()? != 0,
+                    ends: reader.u32()? != 0,
+                    lanes: reader.pairs()?,
                 };
                 Self::Rest {
                     wave,
@@ -285,6 +291,12 @@ impl Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
+    fn pairs(&mut self, pairs: &[(u64, u64)]) -> &mut Self {
+        for (first, second) in pairs {
+            self.u64(*first).u64(*second);
+        }
+        self
+    }
     fn wire(&mut self, wire: &Wire) -> &mut Self {
         self.u32(wire.lane).u32(wire.tag as u32)
     }
@@ -325,6 +337,13 @@ impl Reader<'_> {
     }
     fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
+    }
+    fn pairs<const N: usize>(&mut self) -> Option<[(u64, u64); N]> {
+        let mut pairs = [(0, 0); N];
+        for pair in &mut pairs {
+            *pair = (self.u64()?, self.u64()?);
+        }
+        Some(pairs)
     }
     fn wire(&mut self) -> Option<Wire> {
         Some(Wire {
@@ -421,6 +440,8 @@ mod tests {
                     sent: 2,
                     received: 3,
                     blocked: true,
+                    ends: true,
+                    lanes: core::array::from_fn(|lane| (lane as u64, 7)),
                 }),
             },
             Control::Rest {

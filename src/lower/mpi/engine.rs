@@ -86,6 +86,18 @@ impl Flight {
         }
     }
 
+    /// Whether it ends although nothing more is sent, if all that was sent has been received.
+    pub(crate) fn ends_by_itself(&self) -> bool {
+        match self {
+            Self::Message { exchange, kept, .. } => {
+                *kept || exchange.message().is_some_and(|message| message.send)
+            }
+            Self::Owed { receive, .. } => !receive,
+            Self::Sunk { .. } | Self::Handed { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether it is a word between worlds, which ends no rest.
     fn is_control(&self) -> bool {
         matches!(self, Self::Control { .. } | Self::ControlReceive)
@@ -148,6 +160,8 @@ pub(crate) struct Engine {
     pub(crate) position: Vec<u32>,
     /// Flights that are receives of messages.
     pub(crate) receives: usize,
+    /// Flights that end by themselves.
+    pub(crate) ends: usize,
     /// Where the window begins.
     pub(crate) cursor: usize,
     pub(crate) control_slot: i32,
@@ -197,6 +211,7 @@ impl Engine {
             order: Vec::new(),
             position: Vec::new(),
             receives: 0,
+            ends: 0,
             cursor: 0,
             control_slot: -1,
             control_buffer: Box::new([0; LARGEST]),

@@ -31,12 +31,14 @@ impl Engine {
             self.order.push(slot);
         }
         self.receives += usize::from(flight.is_receive());
+        self.ends += usize::from(flight.ends_by_itself());
         self.flights[index] = Some(flight);
     }
 
     pub(crate) fn take(&mut self, slot: i32) -> Option<Flight> {
         let flight = self.flights.get_mut(slot as usize)?.take()?;
         self.receives -= usize::from(flight.is_receive());
+        self.ends -= usize::from(flight.ends_by_itself());
         if matches!(flight, Flight::ControlReceive) {
             self.control_slot = -1;
         } else {
@@ -149,6 +151,7 @@ impl Engine {
     pub(crate) fn abandon_flights(&mut self) -> Vec<Arc<Exchange>> {
         self.order.clear();
         self.receives = 0;
+        self.ends = 0;
         self.control_slot = -1;
         // Memory that MPI might still touch is given up, not freed.
         self.flights

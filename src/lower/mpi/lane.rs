@@ -21,6 +21,7 @@ use std::sync::Arc;
 use super::control::{Control, Record};
 use super::engine::{Engine, Finished, Flight, How};
 use super::exchange::{Exchange, What};
+use super::rest::LANES;
 use super::world::World;
 use crate::abi::status::NORN_E_CLOSED;
 use parking_lot::Mutex;
@@ -342,6 +343,17 @@ impl Engine {
             } if known(lane) => self.declined(world, lane, number, record, finished),
             early => self.early.push((source, early)),
         }
+    }
+
+    /// Of the first lanes, how many calls were made, and the first of them that is under way.
+    pub(crate) fn calls_made(&self) -> [(u64, u64); LANES] {
+        let of = |room: &Lane| {
+            (
+                room.calls,
+                room.under_way.front().map_or(0, |(call, _)| *call),
+            )
+        };
+        core::array::from_fn(|lane| self.lanes.get(lane).map_or((0, 0), of))
     }
 
     /// Whether a reason is waited for.

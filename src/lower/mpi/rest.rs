@@ -13,6 +13,10 @@
 //! as received, ends a long send, and is activity: those ranks report again. What has been kept is there for receives
 //! that are posted later.
 //!
+//! A rank that rests may have requests that end by themselves, and which it has not yet seen end: sends whose messages have been
+//! received, and calls of a lane that all ranks have made. Its report tells of them. While there are any, nothing is asked: their ends
+//! are activity, and that rank reports again.
+//!
 //! What this lets go may rest again, and is found again. A newer report does not count for a question already asked: its
 //! sums were not compared. A rank that answers otherwise has done something, and is asked again only when it has
 //! reported a further rest; else rank 0 would ask without end while that rank runs a long body.
@@ -34,7 +38,14 @@ pub(crate) struct Rest {
     pub(crate) received: u64,
     /// Messages that are ready wait behind others of their line.
     pub(crate) blocked: bool,
+    /// Some of its messages under way end by themselves, once all that was sent has been received.
+    pub(crate) ends: bool,
+    /// Of the first lanes: how many calls it has made, and the first that is under way, 0 for none.
+    pub(crate) lanes: [(u64, u64); LANES],
 }
+
+/// Lanes that are reported. On a further one, an end that its rank sees late is not waited for.
+pub(crate) const LANES: usize = 16;
 
 /// A wave of questions that is under way.
 struct Asked {
@@ -110,6 +121,16 @@ impl World {
 }
 
 impl Resting {
+    /// Whether something ends by itself on a rank, as all have reported.
+    fn expects_an_end(&self) -> bool {
+        let reports = || self.reports.values();
+        let ends_on = |lane: usize| {
+            let all_made = reports().map(|rest| rest.lanes[lane].0).min().unwrap_or(0);
+            reports().any(|rest| (1..=all_made).contains(&rest.lanes[lane].1))
+        };
+        reports().any(|rest| rest.ends) || (0..LANES).any(ends_on)
+    }
+
     /// Whether all have answered what they were asked about. Reports that have been used up are forgotten.
     fn judge(&mut self, asked: &Asked) -> bool {
         let stays = |rank: &i32| {
@@ -150,6 +171,8 @@ impl Engine {
                 sent,
                 received,
                 blocked: world.lines.has_blocked(),
+                ends: self.ends != 0,
+                lanes: self.calls_made(),
             },
         })
     }
@@ -225,7 +248,7 @@ impl Engine {
         // Unequal: something is on its way, or there already and no receive is posted for it. Who takes it in reports again.
         if sent != received {
             self.tell_every(&Control::TakeIn);
-        } else {
+        } else if !resting.expects_an_end() {
             resting.wave += 1;
             resting.asked = Some(Asked {
                 about: resting.reports.clone(),
@@ -262,6 +285,8 @@ mod tests {
             sent,
             received,
             blocked: false,
+            ends: false,
+            lanes: [(0, 0); LANES],
         }
     }
 
@@ -288,6 +313,39 @@ mod tests {
         let about = [rest(3, 1, 0), rest(5, 0, 1)];
         let asked = asked(&about, &about.map(Some));
         assert_eq!(judged(&asked, &about), (true, Vec::new()));
+    }
+
+    #[test]
+    fn an_end_is_expected_of_sends_and_of_calls_that_all_have_made() {
+        let expects = |reports: [Rest; 2]| {
+            let resting = Resting {
+                reports: (0..).zip(reports).collect(),
+                ..Resting::default()
+            };
+            resting.expects_an_end()
+        };
+        let plain = rest(1, 0, 0);
+        let in_lane = |made: u64, waits: u64| Rest {
+            lanes: core::array::from_fn(|lane| if lane == 1 { (made, waits) } else { (0, 0) }),
+            ..plain
+        };
+        assert!(!expects([plain, plain]));
+        assert!(expects([
+            plain,
+            Rest {
+                ends: true,
+                ..plain
+            }
+        ]));
+        assert!(
+            !expects([in_lane(2, 0), in_lane(3, 3)]),
+            "not made by the first"
+        );
+        assert!(expects([in_lane(3, 0), in_lane(3, 3)]));
+        assert!(
+            expects([in_lane(2, 2), in_lane(3, 3)]),
+            "the second call ends"
+        );
     }
 
     #[test]
