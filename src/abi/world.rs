@@ -1,8 +1,9 @@
 //! Worlds: communicators that norn uses, and messages between ranks.
 
 use core::ffi::c_char;
+use core::mem::MaybeUninit;
 
-use super::guard::{guard, not_null, null, read, slice, string, write};
+use super::guard::{guard, not_null, null, read, read_in_place, slice, string, write};
 use super::handle;
 use super::how::check_streamless;
 use super::slice::norn_slice;
@@ -186,6 +187,13 @@ pub unsafe extern "C" fn norn_world_lane(
     })
 }
 
+/// What NULL means for `how_or_null`.
+const NO_WISHES: norn_task = norn_task {
+    struct_size: size_of::<norn_task>(),
+    // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+    ..unsafe { core::mem::zeroed() }
+};
+
 /// Reads `how_or_null` and hands it on with its arrays.
 ///
 /// # Safety
@@ -194,17 +202,13 @@ pub(super) unsafe fn with_manner<R>(
     how: *const norn_task,
     call: impl FnOnce(&Manner<'_>) -> Result<R>,
 ) -> Result<R> {
-    let how = if how.is_null() {
-        norn_task {
-            struct_size: size_of::<norn_task>(),
-            // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
-            ..unsafe { core::mem::zeroed() }
-        }
-    } else {
-        // SAFETY: passed on from the caller.
-        unsafe { read(how) }?
+    let mut own = MaybeUninit::uninit();
+    let how = match how.is_null() {
+        true => &NO_WISHES,
+        // SAFETY: passed on from the caller, who changes nothing during the call.
+        false => unsafe { read_in_place(how, &mut own) }?,
     };
-    check_streamless(&how)?;
+    check_streamless(how)?;
     // SAFETY: passed on from the caller.
     let accesses = unsafe { slice(how.accesses, how.access_count, "how.accesses") }?;
     // SAFETY: passed on from the caller.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::graph::Graph;
-use super::lane::Lane;
+use super::lane::{Lane, count};
 use super::node::{GUARD, INLINE_SLOTS, Node, flag, kind};
 use super::operation::Operation;
 use super::plain::Submitted;
@@ -70,14 +70,15 @@ impl Graph {
         let words = Shared;
         let mut units = 0;
         let (entrant, token) = if accesses.is_empty() {
-            self.enter_plain_operation(lane, how, state, operation.take()?)
+            self.enter_plain_operation(lane, how, (state, GUARD), operation.take()?)
         } else {
             let mut data = self.data.lock();
             let mut places = [Place::NOWHERE; INLINE_SLOTS];
             if !self.find_places(&mut data, accesses, &mut places) {
                 return None;
             }
-            let (entrant, token) = self.enter_plain_operation(lane, how, state, operation.take()?);
+            let (entrant, token) =
+                self.enter_plain_operation(lane, how, (state, GUARD), operation.take()?);
             for (position, (place, access)) in places.iter().zip(accesses).enumerate() {
                 // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
                 let timeline = unsafe { &mut *place.timeline };
@@ -99,16 +100,43 @@ impl Graph {
         Some(self.let_go_plain(lane, words, entrant, token, units, state))
     }
 
-    /// A node in stock filled for an operation, with its annex, known to nobody yet.
+    /// Enters an operation that waits for nothing and that the caller carries out at once: it has begun, so it does not arrive
+    /// and is not cancelled, and the caller owes its end. `make` gives it, once nothing can go wrong any more. None: it has to
+    /// go the general way; nothing was done.
+    #[inline]
+    pub(crate) fn enter_begun_operation(
+        &self,
+        lane: &mut Lane,
+        body: u32,
+        how: &norn_task,
+        make: impl FnOnce() -> Arc<dyn Operation>,
+    ) -> Option<Token> {
+        let odd = self.plain_phase(body)?;
+        let in_stock =
+            self.nodes.stock(&mut lane.nodes, 1) && self.annexes.stock(&mut lane.annexes, 1);
+        if !in_stock {
+            return None;
+        }
+        let state = kind::TASK
+            | flag::COUNTED
+            | flag::PARTICULAR
+            | flag::STARTED
+            | if odd { flag::ODD_PHASE } else { 0 };
+        let (_, token) = self.enter_plain_operation(lane, how, (state, 0), make());
+        count(&lane.counters.submitted[usize::from(odd)], 1);
+        Some(token)
+    }
+
+    /// A node in stock filled for an operation, with its annex, known to nobody yet. `state`: its state and pending words.
     #[inline(always)]
     fn enter_plain_operation(
         &self,
         lane: &mut Lane,
         how: &norn_task,
-        state: u32,
+        (state, pending): (u32, u64),
         operation: Arc<dyn Operation>,
     ) -> (Entrant<'_>, Token) {
-        let (entrant, token) = self.enter_plain(lane, how, state, 2, GUARD);
+        let (entrant, token) = self.enter_plain(lane, how, state, 2, pending);
         let index = self.annexes.take_in_stock(&mut lane.annexes, 1);
         let annex = self.annexes.get(index);
         annex.occupy();

@@ -24,7 +24,7 @@ use crate::run::slice::Element;
 /// What a caller says about the operation beside what it is.
 pub(crate) struct Manner<'a> {
     /// Of which name, priority, flags, group, place, stream and as are read.
-    pub(crate) how: norn_task,
+    pub(crate) how: &'a norn_task,
     pub(crate) accesses: &'a [norn_access],
     pub(crate) after: &'a [norn_token],
 }
@@ -42,7 +42,10 @@ impl World {
         envelope: &Envelope,
         manner: &Manner<'_>,
     ) -> Result<norn_token> {
-        self.declare_on_host(runtime, slice, envelope, manner, None)
+        match self.declare_straight(runtime, slice, envelope, manner) {
+            Some(token) => Ok(token),
+            None => self.declare_on_host(runtime, slice, envelope, manner, None),
+        }
     }
 
     /// Declares a message; one whose memory MPI does not take is staged. `staging`: what its slice lies in, to be kept
@@ -137,7 +140,7 @@ impl World {
         accesses: &[norn_access],
         manner: &Manner<'_>,
     ) -> Result<norn_token> {
-        let mut how = manner.how;
+        let mut how = *manner.how;
         how.flags &= !NORN_UNGUARDED;
         let always = how.flags & NORN_RUN_ALWAYS != 0;
         let exchange = Exchange::new(self.clone(), what, always, how.name as usize);

@@ -116,13 +116,22 @@ impl Exchange {
         })
     }
 
+    /// Makes it another message, with the name of another task, of the same world and as if new.
+    pub(super) fn renew(&mut self, message: Message, name: usize) {
+        self.what = What::Message(message);
+        self.always = false;
+        self.name = name;
+        *self.token.get_mut() = 0;
+        *self.node.get_mut() = 0;
+        *self.early.get_mut() = 0;
+        *self.cause.get_mut() = 0;
+        *self.stage.get_mut() = stage::DECLARED;
+        *self.first.get_mut() = false;
+    }
+
     pub(crate) fn line(&self) -> Line {
         match &self.what {
-            What::Message(message) => Line::Messages {
-                send: message.send,
-                peer: message.peer,
-                wire: message.wire,
-            },
+            What::Message(message) => message.line(),
             What::Collective(collective) => Line::Collectives {
                 lane: collective.lane,
             },
@@ -191,6 +200,14 @@ impl Exchange {
 }
 
 impl Message {
+    pub(crate) fn line(&self) -> Line {
+        Line::Messages {
+            send: self.send,
+            peer: self.peer,
+            wire: self.wire,
+        }
+    }
+
     /// "send of 8 B to rank 3, key 7".
     pub(crate) fn describe(&self, own_rank: i32) -> String {
         let (verb, preposition) = if self.send {

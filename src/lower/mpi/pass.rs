@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use super::control::Record;
 use super::engine::{Engine, Finished, How};
-use super::exchange::Exchange;
+use super::exchange::{Exchange, stage};
+use super::record;
 use super::world::{Note, World, life, thread_number};
 use crate::abi::status::NORN_E_UNSUPPORTED;
 use crate::abi::types::{NORN_PLACE_MPI, norn_place};
@@ -78,7 +79,7 @@ impl World {
     }
 
     /// What the engine has left, for those who look without its lock.
-    fn show(&self, engine: &Engine) {
+    pub(super) fn show(&self, engine: &Engine) {
         let unposted = usize::from(engine.has_ready());
         if self.unposted.load(Ordering::Relaxed) != unposted {
             self.unposted.store(unposted, Ordering::SeqCst);
@@ -173,7 +174,7 @@ impl World {
 
     /// Completes tokens. In one-thread modes everything that can be posted is posted first; then, when nothing is
     /// runnable, one at a time, the lowest token of those that have ended first.
-    fn deliver(&self, runtime: &Runtime, finished: &mut Finished) -> bool {
+    pub(super) fn deliver(&self, runtime: &Runtime, finished: &mut Finished) -> bool {
         if !runtime.one_thread {
             if self.mpi_gone.load(Ordering::SeqCst) {
                 finished.append(&mut self.held.lock());
@@ -211,8 +212,10 @@ impl World {
             }
         }
         runtime.finish_all(finished.iter().map(|(_, node, how)| (*node, how.outcome())));
-        for (exchange, ..) in finished.iter() {
-            self.ended(exchange);
+        self.count_ended(finished.len());
+        for (exchange, ..) in finished.drain(..) {
+            exchange.set_stage(stage::ENDED);
+            record::give_back(exchange);
         }
     }
 

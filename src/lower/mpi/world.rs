@@ -92,6 +92,8 @@ pub(crate) struct World {
     pub(crate) busy: AtomicUsize,
     /// Exchanges that have ended.
     pub(super) ended: AtomicUsize,
+    /// Exchanges that were declared on the straight path, and so are in no count of the lines; written under the engine's lock.
+    straight: AtomicUsize,
     /// Messages and collectives that MPI has.
     pub(crate) in_flight: AtomicUsize,
     /// Exchanges that could be posted and are not.
@@ -170,6 +172,7 @@ impl World {
             notes: AtomicUsize::new(0),
             busy: AtomicUsize::new(0),
             ended: AtomicUsize::new(0),
+            straight: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             unposted: AtomicUsize::new(0),
             held: Mutex::new(Finished::new()),
@@ -218,14 +221,28 @@ impl World {
     /// An exchange has ended, and its token is complete.
     pub(crate) fn ended(&self, exchange: &Exchange) {
         exchange.set_stage(stage::ENDED);
-        self.ended.fetch_add(1, Ordering::SeqCst);
+        self.count_ended(1);
+    }
+
+    /// So many exchanges have ended, and their tokens are complete.
+    pub(super) fn count_ended(&self, exchanges: usize) {
+        self.ended.fetch_add(exchanges, Ordering::SeqCst);
+    }
+
+    /// One is declared on the straight path.
+    pub(super) fn count_straight(&self, _engine: &Engine) {
+        let declared = self.straight.load(Ordering::Relaxed);
+        self.straight
+            .store(declared.wrapping_add(1), Ordering::Release);
     }
 
     /// Exchanges that have not ended.
     pub(crate) fn live(&self) -> usize {
         // In this order: what has ended was declared before.
         let ended = self.ended.load(Ordering::SeqCst);
-        self.lines.declared().wrapping_sub(ended)
+        let straight = self.straight.load(Ordering::SeqCst);
+        let declared = self.lines.declared().wrapping_add(straight);
+        declared.wrapping_sub(ended)
     }
 
     /// Whether all that could be posted has been.
