@@ -199,7 +199,7 @@ impl Runtime {
         let mut ended = 0;
         self.act(|graph, lane| {
             for (node, outcome) in ends {
-                graph.end_operation(lane, node, &outcome);
+                graph.end_any_operation(lane, node, &outcome);
                 graph.settle(lane);
                 ended += 1;
             }
@@ -224,7 +224,7 @@ impl Runtime {
                     list.push(one);
                     continue;
                 };
-                graph.end_operation(lane, node, &outcome);
+                graph.end_any_operation(lane, node, &outcome);
                 graph.settle(lane);
                 ended(one);
             }
@@ -238,12 +238,13 @@ impl Runtime {
 
     fn note_ended(&self, count: usize) {
         let lowerings = &self.lowerings;
-        let was_last = lowerings.under_way.fetch_sub(count, Ordering::SeqCst) == count;
+        if lowerings.under_way.fetch_sub(count, Ordering::SeqCst) == count {
+            // What was put off before is told with it, or once more.
+            self.wake_watchers();
+            return;
+        }
         lowerings.untold.store(true, Ordering::SeqCst);
-        if was_last
-            || !lowerings.duty.load(Ordering::SeqCst)
-            || lowerings.resting.0.load(Ordering::SeqCst)
-        {
+        if !lowerings.duty.load(Ordering::SeqCst) || lowerings.resting.0.load(Ordering::SeqCst) {
             self.tell_watchers();
         }
     }

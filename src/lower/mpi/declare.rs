@@ -9,6 +9,7 @@ use super::calls::{Elements, Failed};
 use super::engine::Engine;
 use super::exchange::{Exchange, Message, Staging, What};
 use super::layout::{Layout, Side};
+use super::record;
 use super::stage::Envelope;
 use super::table::*;
 use super::world::{Note, World};
@@ -116,10 +117,11 @@ impl World {
             message.number = self.lines.next_of_key(send, peer, key);
         }
         let all: SmallVec<[norn_access; 4]>;
-        let accesses = match layout.access {
+        let accesses = match &layout.access {
             None => manner.accesses,
+            Some(access) if manner.accesses.is_empty() => core::slice::from_ref(access),
             Some(access) => {
-                all = manner.accesses.iter().copied().chain([access]).collect();
+                all = manner.accesses.iter().chain([access]).copied().collect();
                 &all[..]
             }
         };
@@ -143,7 +145,11 @@ impl World {
         let mut how = *manner.how;
         how.flags &= !NORN_UNGUARDED;
         let always = how.flags & NORN_RUN_ALWAYS != 0;
-        let exchange = Exchange::new(self.clone(), what, always, how.name as usize);
+        let name = how.name as usize;
+        let exchange = match what {
+            What::Message(message) => record::take(self, message, always, name),
+            what => Exchange::new(self.clone(), what, always, name),
+        };
         self.lines.enter(&exchange);
         match runtime.submit_operation(&how, accesses, manner.after, exchange.clone()) {
             Ok(token) => {

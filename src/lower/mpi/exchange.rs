@@ -116,10 +116,10 @@ impl Exchange {
         })
     }
 
-    /// Makes it another message, with the name of another task, of the same world and as if new.
-    pub(super) fn renew(&mut self, message: Message, name: usize) {
+    /// Makes it another message of the same world, as if new.
+    pub(super) fn renew(&mut self, message: Message, always: bool, name: usize) {
         self.what = What::Message(message);
-        self.always = false;
+        self.always = always;
         self.name = name;
         *self.token.get_mut() = 0;
         *self.node.get_mut() = 0;

@@ -258,17 +258,16 @@ impl Lines {
             .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
         line.remove(position);
         self.count_left();
-        let next = line.front().cloned();
-        match &next {
-            Some(next) => next.set_first(),
-            None => {
-                let empty = entry.remove();
-                if queues.spare.len() < MOST_SPARE {
-                    queues.spare.push(empty);
-                }
+        let Some(next) = line.front() else {
+            let empty = entry.remove();
+            if queues.spare.len() < MOST_SPARE {
+                queues.spare.push(empty);
             }
-        }
-        next.filter(|next| position == 0 && matches!(next.stage(), stage::ARRIVED | stage::OWED))
+            return None;
+        };
+        next.set_first();
+        let is_ready = position == 0 && matches!(next.stage(), stage::ARRIVED | stage::OWED);
+        is_ready.then(|| next.clone())
     }
 
     /// Under the lock: one has left.

@@ -19,8 +19,14 @@ thread_local! {
     static OWN: RefCell<Vec<Arc<Exchange>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An exchange for a message that runs only where its predecessors have not failed. `name`: of its task.
-pub(super) fn take(world: &Arc<World>, message: Message, name: usize) -> Arc<Exchange> {
+/// An exchange for a message; see `Exchange` for the rest.
+#[inline]
+pub(super) fn take(
+    world: &Arc<World>,
+    message: Message,
+    always: bool,
+    name: usize,
+) -> Arc<Exchange> {
     let kept = OWN.try_with(|own| {
         let mut own = own.borrow_mut();
         own.pop_if(|last| Arc::ptr_eq(&last.world, world))
@@ -28,10 +34,10 @@ pub(super) fn take(world: &Arc<World>, message: Message, name: usize) -> Arc<Exc
     if let Ok(Some(mut kept)) = kept
         && let Some(free) = Arc::get_mut(&mut kept)
     {
-        free.renew(message, name);
+        free.renew(message, always, name);
         return kept;
     }
-    Exchange::new(world.clone(), What::Message(message), false, name)
+    Exchange::new(world.clone(), What::Message(message), always, name)
 }
 
 /// Keeps an exchange that has ended, unless somebody still looks at it.

@@ -87,7 +87,7 @@ impl World {
         if !is_open || !self.lines.is_free(&message.line()) {
             return None;
         }
-        let exchange = record::take(self, message, how.name as usize);
+        let exchange = record::take(self, message, false, how.name as usize);
         let token = runtime.enter_begun(how, || exchange.clone())?;
         exchange.set_token(token);
         exchange.set_node(token.index());
