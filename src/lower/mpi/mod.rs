@@ -13,6 +13,7 @@
 //! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
+//! | `held` | small receives that are posted when their message is there |
 //! | `outcome` | how exchanges end |
 //! | `peers` | what is known of the other ranks |
 //! | `control`, `told` | what ranks tell each other beside the data, and how |
@@ -41,6 +42,7 @@ mod engine;
 mod exchange;
 mod finalize;
 mod flights;
+mod held;
 mod kept;
 mod lane;
 mod launcher;

@@ -84,6 +84,10 @@ impl World {
         if self.unposted.load(Ordering::Relaxed) != unposted {
             self.unposted.store(unposted, Ordering::SeqCst);
         }
+        let held_back = engine.held.len();
+        if self.held_back.load(Ordering::Relaxed) != held_back {
+            self.held_back.store(held_back, Ordering::SeqCst);
+        }
         self.in_flight.store(engine.in_flight(), Ordering::Relaxed);
         if engine.is_busy() && self.busy.load(Ordering::SeqCst) == 0 {
             self.busy.store(1, Ordering::SeqCst);
@@ -123,6 +127,7 @@ impl World {
             taken = self.take_notes(runtime, &mut engine, finished);
             went_on |= taken != 0;
             went_on |= engine.post_ready(self, runtime, finished);
+            went_on |= engine.post_held(self, runtime, finished);
             if tests {
                 let ended = engine.test(self, runtime, finished);
                 // A rank that has said Bye hears from each of the others. Looked for without a pause, that would cost it a
@@ -279,7 +284,7 @@ impl Lowering for World {
     }
 
     fn is_pressing(&self) -> bool {
-        !self.is_flushed()
+        self.has_to_post()
     }
 
     fn patience(&self) -> Duration {

@@ -87,10 +87,19 @@ impl World {
         if !is_open || !self.lines.is_free(&message.line()) {
             return None;
         }
+        let is_held = engine.holds(self, runtime, &message);
         let exchange = record::take(self, message, false, how.name as usize);
         let token = runtime.enter_begun(how, || exchange.clone())?;
         exchange.set_token(token);
         exchange.set_node(token.index());
+        if is_held {
+            exchange.set_begun();
+            self.lines.enter(&exchange);
+            engine.hold(exchange);
+            self.pass_is_active(&engine);
+            self.show(&engine);
+            return Some(token);
+        }
         self.count_straight(&engine);
         self.pass_is_active(&engine);
         let previous = self.inside.load(Ordering::Relaxed);

@@ -98,6 +98,10 @@ pub(crate) struct World {
     pub(crate) in_flight: AtomicUsize,
     /// Exchanges that could be posted and are not.
     pub(super) unposted: AtomicUsize,
+    /// Receives that are held back.
+    pub(super) held_back: AtomicUsize,
+    /// Calls that wait until all that is ready is posted.
+    pub(super) flushing: AtomicUsize,
     /// Ends that are told later: in one-thread modes when nothing is runnable, and after MPI_Finalize.
     pub(crate) held: Mutex<Finished>,
     pub(crate) life: AtomicU8,
@@ -120,6 +124,25 @@ pub(crate) struct World {
     pub(super) made: Instant,
     /// When the last pass began, in nanoseconds since then; kept below MPI_THREAD_SERIALIZED only.
     pub(super) last_pass: AtomicU64,
+}
+
+/// A call that waits until all that is ready is posted.
+struct Flushing<'a>(&'a World);
+
+impl<'a> Flushing<'a> {
+    fn new(world: &'a World, runtime: &Runtime) -> Self {
+        world.flushing.fetch_add(1, Ordering::SeqCst);
+        if world.held_back.load(Ordering::SeqCst) != 0 {
+            world.stir(runtime);
+        }
+        Self(world)
+    }
+}
+
+impl Drop for Flushing<'_> {
+    fn drop(&mut self) {
+        self.0.flushing.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// A number of the calling thread, never 0.
@@ -175,6 +198,8 @@ impl World {
             straight: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             unposted: AtomicUsize::new(0),
+            held_back: AtomicUsize::new(0),
+            flushing: AtomicUsize::new(0),
             held: Mutex::new(Finished::new()),
             life: AtomicU8::new(life::OPEN),
             mpi_gone: AtomicBool::new(false),
@@ -247,7 +272,12 @@ impl World {
 
     /// Whether all that could be posted has been.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.notes.load(Ordering::SeqCst) == 0 && self.unposted.load(Ordering::SeqCst) == 0
+        !self.has_to_post() && self.held_back.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whether the next pass has something to post, or to look at for that.
+    pub(super) fn has_to_post(&self) -> bool {
+        self.notes.load(Ordering::SeqCst) != 0 || self.unposted.load(Ordering::SeqCst) != 0
     }
 
     /// Refuses what comes after a detach has begun.
@@ -298,6 +328,7 @@ impl World {
         runtime.refuse_in_body("flushing a world")?;
         let _open = runtime.keep_going();
         let _watching = Watching::new(runtime, true);
+        let _flushing = Flushing::new(self, runtime);
         let reached =
             || runtime.is_quiescent() && !runtime.is_somebody_inside() && self.is_flushed();
         let goal = Goal {
