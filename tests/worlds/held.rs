@@ -239,11 +239,7 @@ fn what_is_held_back_when_all_close_ends() {
         let mut got = vec![-1; MANY];
         receive_all(rank, &mut got, &[]);
         // SAFETY: nothing uses the handle any more.
-        assert_eq!(
-            unsafe { norn_close(rank.rt) },
-            NORN_E_CLOSED,
-            "{}",
-            last_error()
-        );
+        let closed = unsafe { norn_close(rank.rt) };
+        assert_eq!(closed, NORN_E_CLOSED, "{}", last_error());
     });
 }
