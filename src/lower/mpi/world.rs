@@ -5,7 +5,8 @@
 //! - Any thread declares exchanges (`declare`): it touches `lines`, the graph, and through it the inbox.
 //! - Any thread that changes the graph leaves notes in the inbox.
 //! - The thread with the duty makes passes: it alone locks `engine` for long, and it alone calls MPI, but for attaching,
-//!   detaching and making lanes, which lock the engine between passes.
+//!   detaching and making lanes, which lock the engine between passes, and for a plain message (`straight`), which takes the
+//!   lock only where nobody has it. Whoever calls MPI holds that lock.
 //!
 //! Tokens are completed after the engine's lock is given back: a destructor of the application's may run then.
 
