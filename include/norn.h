@@ -1558,7 +1558,8 @@ norn_status norn_send(struct norn_world *world,
                       struct norn_token *token_or_null);
 
 // Declares the receiving end of an edge between ranks; see `norn_send`. A datum in `to` is overwritten if all of it is
-// covered, else read and written. The receive is posted as soon as its predecessors are done. If one of them fails, the
+// covered, else read and written. The receive is posted as soon as its predecessors are done; where many are, a small one may
+// be posted only when its message is there, or something asks for it (`norn_world_flush`). If one of them fails, the
 // message is still received, into memory of norn's, and the token fails. When rank `peer` has closed or detached and sent
 // nothing for it, the token fails with `NORN_E_CLOSED`. For device memory that MPI does not take the token is that of the copy
 // to the device; `as` and `NORN_HELD` are as usual, and the receive is posted at once.

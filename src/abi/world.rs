@@ -1,8 +1,9 @@
 //! Worlds: communicators that norn uses, and messages between ranks.
 
 use core::ffi::c_char;
+use core::mem::MaybeUninit;
 
-use super::guard::{guard, not_null, null, read, slice, string, write};
+use super::guard::{guard, not_null, null, read, read_in_place, slice, string, write};
 use super::handle;
 use super::how::check_streamless;
 use super::slice::norn_slice;
@@ -186,6 +187,13 @@ pub unsafe extern "C" fn norn_world_lane(
     })
 }
 
+/// What NULL means for `how_or_null`.
+const NO_WISHES: norn_task = norn_task {
+    struct_size: size_of::<norn_task>(),
+    // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+    ..unsafe { core::mem::zeroed() }
+};
+
 /// Reads `how_or_null` and hands it on with its arrays.
 ///
 /// # Safety
@@ -194,17 +202,13 @@ pub(super) unsafe fn with_manner<R>(
     how: *const norn_task,
     call: impl FnOnce(&Manner<'_>) -> Result<R>,
 ) -> Result<R> {
-    let how = if how.is_null() {
-        norn_task {
-            struct_size: size_of::<norn_task>(),
-            // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
-            ..unsafe { core::mem::zeroed() }
-        }
-    } else {
-        // SAFETY: passed on from the caller.
-        unsafe { read(how) }?
+    let mut own = MaybeUninit::uninit();
+    let how = match how.is_null() {
+        true => &NO_WISHES,
+        // SAFETY: passed on from the caller, who changes nothing during the call.
+        false => unsafe { read_in_place(how, &mut own) }?,
     };
-    check_streamless(&how)?;
+    check_streamless(how)?;
     // SAFETY: passed on from the caller.
     let accesses = unsafe { slice(how.accesses, how.access_count, "how.accesses") }?;
     // SAFETY: passed on from the caller.
@@ -292,7 +296,8 @@ pub unsafe extern "C" fn norn_send(
 }
 
 /// Declares the receiving end of an edge between ranks; see `norn_send`. A datum in `to` is overwritten if all of it is
-/// covered, else read and written. The receive is posted as soon as its predecessors are done. If one of them fails, the
+/// covered, else read and written. The receive is posted as soon as its predecessors are done; where many are, a small one may
+/// be posted only when its message is there, or something asks for it (`norn_world_flush`). If one of them fails, the
 /// message is still received, into memory of norn's, and the token fails. When rank `peer` has closed or detached and sent
 /// nothing for it, the token fails with `NORN_E_CLOSED`. For device memory that MPI does not take the token is that of the copy
 /// to the device; `as` and `NORN_HELD` are as usual, and the receive is posted at once.

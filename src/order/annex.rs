@@ -55,6 +55,59 @@ pub(crate) struct AnnexBody {
     pub(crate) subject: u64,
 }
 
+/// The operation of a node. Its submitter and its last owner change it, reports read it at any time.
+///
+/// The content changes only where `is_set` is off and no reader has found it on: a reader counts itself and then looks at
+/// `is_set`, the last owner turns that off and then looks at the count, and waits until nobody reads. All four are in one order
+/// (sequentially consistent), so the reader finds it off or the owner finds the reader. (Not the checkers' words in a model:
+/// no reader stops between its counts there.)
+#[derive(Default)]
+struct OperationCell {
+    is_set: std::sync::atomic::AtomicBool,
+    readers: std::sync::atomic::AtomicU32,
+    content: UnsafeCell<Option<Arc<dyn Operation>>>,
+}
+
+impl OperationCell {
+    fn read(&self) -> Option<Arc<dyn Operation>> {
+        self.readers.fetch_add(1, Ordering::SeqCst);
+        let operation = match self.is_set.load(Ordering::SeqCst) {
+            // SAFETY: it stays as it is while this reader is counted, see above.
+            true => unsafe { &*self.content.get() }.clone(),
+            false => None,
+        };
+        self.readers.fetch_sub(1, Ordering::Release);
+        operation
+    }
+
+    /// # Safety
+    /// The caller is the only one to change it.
+    unsafe fn fill(&self, operation: Arc<dyn Operation>) {
+        // SAFETY: passed on from the caller. Then `is_set` is off, and whoever turned it off has waited for those who
+        // found it on.
+        unsafe {
+            // There is one where an earlier submission for a declared token was refused.
+            drop(self.take());
+            *self.content.get() = Some(operation);
+        }
+        self.is_set.store(true, Ordering::Release);
+    }
+
+    /// # Safety
+    /// The caller is the only one to change it.
+    unsafe fn take(&self) -> Option<Arc<dyn Operation>> {
+        if !self.is_set.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.is_set.swap(false, Ordering::SeqCst);
+        while self.readers.load(Ordering::SeqCst) != 0 {
+            std::thread::yield_now();
+        }
+        // SAFETY: the caller promises that nobody else changes it, and nobody reads it, see above.
+        unsafe { &mut *self.content.get() }.take()
+    }
+}
+
 /// A slot of the slab of annexes.
 #[derive(Default)]
 pub(crate) struct Annex {
@@ -66,9 +119,8 @@ pub(crate) struct Annex {
     pub(crate) filled_by: AtomicU32,
     /// Task that holds this place (an acquire inside a body), 0 if an application thread does.
     pub(crate) held_by: AtomicU32,
-    /// What a lowering carries out, for a node that is an operation. Written by the submitter and by the last owner;
-    /// read by reports at any time, hence the lock.
-    operation: parking_lot::Mutex<Option<Arc<dyn Operation>>>,
+    /// What a lowering carries out, for a node that is an operation.
+    operation: OperationCell,
     body: UnsafeCell<Option<Box<AnnexBody>>>,
     /// The present owner, or one before it, has asked for the content: else its lists are empty, and nobody need touch
     /// its lines, which the submitter's core has. Written by owners.
@@ -80,10 +132,10 @@ pub(crate) struct Annex {
 }
 
 // SAFETY: zero is None for both boxes and the operation (guaranteed null-pointer layout of Option<Box> and
-// Option<Arc>), an open lock, and valid for the atomics. A vacant slot holds none of them, see `clear`.
+// Option<Arc>), and valid for the atomics. A vacant slot holds none of them, see `clear`.
 unsafe impl Vacant for Annex {}
 // SAFETY: `body` is used only by the node's present owner and `domain` only
-// under the placing lock; both hand over through synchronising operations.
+// under the placing lock; both hand over through synchronising operations. `operation`: see there.
 unsafe impl Sync for Annex {}
 
 impl Annex {
@@ -124,7 +176,7 @@ impl Annex {
 
     /// The operation, if the node is one.
     pub(crate) fn operation(&self) -> Option<Arc<dyn Operation>> {
-        self.operation.lock().clone()
+        self.operation.read()
     }
 
     /// As `operation`, without the lock and without counting.
@@ -136,12 +188,13 @@ impl Annex {
     pub(crate) unsafe fn own_operation(&self) -> Option<&Arc<dyn Operation>> {
         // SAFETY: written by the submitter, before anybody else comes here, and by the node's last owner; the caller
         // promises to be ordered between the two. Reports only read.
-        unsafe { &*self.operation.data_ptr() }.as_ref()
+        unsafe { &*self.operation.content.get() }.as_ref()
     }
 
     /// Makes the node an operation, before it is let go.
     pub(crate) fn set_operation(&self, operation: Arc<dyn Operation>) {
-        *self.operation.lock() = Some(operation);
+        // SAFETY: a slot that was vacant, of a node that its submitter alone has.
+        unsafe { self.operation.fill(operation) };
     }
 
     /// Whether children have touched data. For the thread that runs the body or completes the node.
@@ -176,11 +229,9 @@ impl Annex {
     /// # Safety
     /// The caller is the last owner of the annex's node.
     pub(crate) unsafe fn clear(&self) {
-        // Dropped outside the lock: it may hold anything.
-        let operation = self.operation.lock().take();
-        drop(operation);
         // SAFETY: the caller promises exclusive use.
         unsafe {
+            drop(self.operation.take());
             if self.is_used()
                 && let Some(body) = &mut *self.body.get()
             {
@@ -194,5 +245,49 @@ impl Annex {
             }
             *self.domain.get() = None;
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    struct Nothing;
+
+    impl Operation for Nothing {
+        fn arrive(self: Arc<Self>, _: u32) -> bool {
+            false
+        }
+
+        fn cancelled(self: Arc<Self>, _: u32) {}
+
+        fn describe(&self) -> String {
+            "nothing".into()
+        }
+    }
+
+    #[test]
+    fn reports_read_operations_that_come_and_go() {
+        const READS: u32 = 1_000;
+        let operation: Arc<Nothing> = Arc::new(Nothing);
+        let annex = Annex::default();
+        let reads = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while reads.load(Ordering::Relaxed) < READS {
+                    if let Some(read) = annex.operation() {
+                        assert_eq!(read.describe(), "nothing");
+                        reads.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+            while reads.load(Ordering::Relaxed) < READS {
+                annex.set_operation(operation.clone());
+                // SAFETY: nobody else changes the slot.
+                unsafe { annex.clear() };
+                assert!(annex.operation().is_none());
+            }
+        });
+        assert_eq!(Arc::strong_count(&operation), 1);
     }
 }

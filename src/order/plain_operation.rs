@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use super::graph::Graph;
-use super::lane::Lane;
-use super::node::{GUARD, INLINE_SLOTS, Node, flag, kind};
-use super::operation::Operation;
-use super::plain::Submitted;
+use super::lane::{Ending, Lane, count};
+use super::node::{BODY_SHARE, GUARD, INLINE_SLOTS, Node, flag, kind};
+use super::operation::{Operation, Outcome};
+use super::plain::{NOT_PLAIN, Submitted};
 use super::plain_places::{Entrant, Place};
+use super::release::Links;
 use super::sole::Shared;
 use super::token::Token;
 use crate::abi::types::*;
@@ -70,14 +71,15 @@ impl Graph {
         let words = Shared;
         let mut units = 0;
         let (entrant, token) = if accesses.is_empty() {
-            self.enter_plain_operation(lane, how, state, operation.take()?)
+            self.enter_plain_operation(lane, how, (state, GUARD), operation.take()?)
         } else {
             let mut data = self.data.lock();
             let mut places = [Place::NOWHERE; INLINE_SLOTS];
             if !self.find_places(&mut data, accesses, &mut places) {
                 return None;
             }
-            let (entrant, token) = self.enter_plain_operation(lane, how, state, operation.take()?);
+            let (entrant, token) =
+                self.enter_plain_operation(lane, how, (state, GUARD), operation.take()?);
             for (position, (place, access)) in places.iter().zip(accesses).enumerate() {
                 // SAFETY: found in the table just now, which stands still under the placing lock; all are different.
                 let timeline = unsafe { &mut *place.timeline };
@@ -99,16 +101,85 @@ impl Graph {
         Some(self.let_go_plain(lane, words, entrant, token, units, state))
     }
 
-    /// A node in stock filled for an operation, with its annex, known to nobody yet.
+    /// Enters an operation that waits for nothing and that the caller carries out at once: it has begun, so it does not arrive
+    /// and is not cancelled, and the caller owes its end. `make` gives it, once nothing can go wrong any more. None: it has to
+    /// go the general way; nothing was done.
+    #[inline]
+    pub(crate) fn enter_begun_operation(
+        &self,
+        lane: &mut Lane,
+        body: u32,
+        how: &norn_task,
+        make: impl FnOnce() -> Arc<dyn Operation>,
+    ) -> Option<Token> {
+        let odd = self.plain_phase(body)?;
+        let in_stock =
+            self.nodes.stock(&mut lane.nodes, 1) && self.annexes.stock(&mut lane.annexes, 1);
+        if !in_stock {
+            return None;
+        }
+        let state = kind::TASK
+            | flag::COUNTED
+            | flag::PARTICULAR
+            | flag::STARTED
+            | if odd { flag::ODD_PHASE } else { 0 };
+        let (_, token) = self.enter_plain_operation(lane, how, (state, 0), make());
+        count(&lane.counters.submitted[usize::from(odd)], 1);
+        Some(token)
+    }
+
+    /// As `end_operation`, by the straight path where it may.
+    #[inline]
+    pub(crate) fn end_any_operation(&self, lane: &mut Lane, index: u32, outcome: &Outcome<'_>) {
+        if !matches!(outcome, Outcome::Success) || !self.end_plain_operation(lane, index) {
+            self.end_operation(lane, index, outcome);
+        }
+    }
+
+    /// Completes an operation that was begun and has ended well: what `end_operation` and `complete` do for any, step for step
+    /// in the same order, where nobody has asked more of it than is asked of a plain one. False: it has to go the general way;
+    /// nothing was done.
+    #[inline]
+    fn end_plain_operation(&self, lane: &mut Lane, index: u32) -> bool {
+        let node = self.nodes.get(index);
+        let state = node.load_state();
+        let is_plain = state & (kind::MASK | NOT_PLAIN) == kind::TASK | flag::PARTICULAR
+            && node.holds.load(Ordering::Acquire) == BODY_SHARE
+            && node.destroy.load(Ordering::Relaxed) == 0;
+        if !is_plain {
+            return false;
+        }
+        let Some(annex) = self.annex(node) else {
+            return false;
+        };
+        if annex.is_used() || annex.has_domain() || annex.group.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        node.cause.store(0, Ordering::Relaxed);
+        for slot in &node.slots[..Node::slots_in(state)] {
+            let epoch = slot.epoch.load(Ordering::Relaxed);
+            if epoch != 0 {
+                let bits = slot.meta.load(Ordering::Relaxed);
+                self.leave_epoch(lane, Shared, epoch, bits, Ending::Success);
+            }
+        }
+        let phase = usize::from(state & flag::ODD_PHASE != 0);
+        count(&lane.counters.completed[phase], 1);
+        self.end_token(lane, index, Ending::Success, Links::All);
+        self.free_node(lane, index);
+        true
+    }
+
+    /// A node in stock filled for an operation, with its annex, known to nobody yet. `state`: its state and pending words.
     #[inline(always)]
     fn enter_plain_operation(
         &self,
         lane: &mut Lane,
         how: &norn_task,
-        state: u32,
+        (state, pending): (u32, u64),
         operation: Arc<dyn Operation>,
     ) -> (Entrant<'_>, Token) {
-        let (entrant, token) = self.enter_plain(lane, how, state, 2, GUARD);
+        let (entrant, token) = self.enter_plain(lane, how, state, 2, pending);
         let index = self.annexes.take_in_stock(&mut lane.annexes, 1);
         let annex = self.annexes.get(index);
         annex.occupy();

@@ -191,9 +191,14 @@ impl Runtime {
         list.iter().find_map(|lowering| question(&**lowering))
     }
 
+    /// Whether some lowering can tell whose memory an address is in.
+    pub(crate) fn knows_addresses(&self) -> bool {
+        self.lowerings.knows_addresses.load(Ordering::SeqCst)
+    }
+
     /// The place of the device whose memory holds an address, if a device is open and it is one's.
     pub(crate) fn place_of_address(&self, address: usize) -> Option<norn_place> {
-        if !self.lowerings.knows_addresses.load(Ordering::SeqCst) {
+        if !self.knows_addresses() {
             return None;
         }
         let list = self.lowerings.list.read();

@@ -114,6 +114,35 @@ impl Runtime {
         submitted.map(|new| new.token.into())
     }
 
+    /// Enters an operation that waits for nothing, and that the calling lowering carries out at once and ends: see
+    /// `Graph::enter_begun_operation`. None: it has to go the general way; nothing was done.
+    #[inline]
+    pub(crate) fn enter_begun(
+        &self,
+        how: &norn_task,
+        make: impl FnOnce() -> Arc<dyn Operation>,
+    ) -> Option<Token> {
+        if self.one_thread || self.graph().defect.is_caught() {
+            return None;
+        }
+        let slot = seat::slot_in(self);
+        // SAFETY: this thread's, and no call around this one uses it.
+        let lane = unsafe { self.free_lane(slot)?.as_mut() };
+        let body = self.body();
+        count(&lane.counters.changes, 1);
+        let bomb = MarkOnPanic(self);
+        let token = self.graph().enter_begun_operation(lane, body, how, make);
+        if token.is_some() {
+            self.lowerings.under_way.fetch_add(1, Ordering::SeqCst);
+        }
+        core::mem::forget(bomb);
+        count(&lane.counters.changes, 1);
+        if slot.is_none() {
+            self.wake_watchers_of_change();
+        }
+        token
+    }
+
     /// Takes back an operation that the calling thread has submitted and nobody else knows of: it will not be begun, and
     /// leaves no failure. False: it was begun before, and has ended now.
     pub(crate) fn take_back(&self, token: norn_token) -> bool {
@@ -170,7 +199,7 @@ impl Runtime {
         let mut ended = 0;
         self.act(|graph, lane| {
             for (node, outcome) in ends {
-                graph.end_operation(lane, node, &outcome);
+                graph.end_any_operation(lane, node, &outcome);
                 graph.settle(lane);
                 ended += 1;
             }
@@ -195,7 +224,7 @@ impl Runtime {
                     list.push(one);
                     continue;
                 };
-                graph.end_operation(lane, node, &outcome);
+                graph.end_any_operation(lane, node, &outcome);
                 graph.settle(lane);
                 ended(one);
             }
@@ -209,12 +238,13 @@ impl Runtime {
 
     fn note_ended(&self, count: usize) {
         let lowerings = &self.lowerings;
-        let was_last = lowerings.under_way.fetch_sub(count, Ordering::SeqCst) == count;
+        if lowerings.under_way.fetch_sub(count, Ordering::SeqCst) == count {
+            // What was put off before is told with it, or once more.
+            self.wake_watchers();
+            return;
+        }
         lowerings.untold.store(true, Ordering::SeqCst);
-        if was_last
-            || !lowerings.duty.load(Ordering::SeqCst)
-            || lowerings.resting.0.load(Ordering::SeqCst)
-        {
+        if !lowerings.duty.load(Ordering::SeqCst) || lowerings.resting.0.load(Ordering::SeqCst) {
             self.tell_watchers();
         }
     }

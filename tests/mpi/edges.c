@@ -1,5 +1,5 @@
 // Edges between real ranks: a ring of ordered edges, a narrow window of tags, failure across ranks, all collectives, types and
-// planes of MPI's and of norn's, two worlds at once, the application's own messages meanwhile, detach and attach again.
+// planes of MPI's and of norn's, more receives than are posted at once, two worlds at once, the application's own messages meanwhile, detach and attach again.
 #include <string.h>
 
 #include "check.h"
@@ -274,6 +274,42 @@ static void narrow_window(norn_runtime *rt) {
     OK(norn_world_detach(world, -1));
 }
 
+// Far more small receives than are posted at once, awaited in the reverse of their messages' order, behind a message whose receive
+// is declared last, and beside receives whose messages are sent when the others have come.
+static void many_receives(norn_runtime *rt, norn_world *world) {
+    enum { ALL = 400, OTHERS = 100, BEYOND = 2000 };
+    static int64_t out[ALL + 1], in[ALL + 1], others[OTHERS];
+    static norn_token sent[ALL + OTHERS + 1], received[ALL], last[OTHERS];
+    int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    for (int i = 0; i < OTHERS; i++) {
+        norn_slice to = bytes(&others[i], 8);
+        OK(norn_recv(world, &to, previous, BEYOND + i, NULL, &last[i]));
+    }
+    for (int i = 0; i < ALL; i++) {
+        norn_slice to = bytes(&in[i], 8);
+        in[i] = -1;
+        OK(norn_recv(world, &to, previous, i, NULL, &received[i]));
+    }
+    for (int i = ALL; i >= 0; i--) {
+        norn_slice from = bytes(&out[i], 8);
+        out[i] = 1000 * rank + i;
+        OK(norn_send(world, &from, next, i, NULL, &sent[i]));
+    }
+    for (int i = 0; i < ALL; i++) OK(norn_await(rt, received[i], -1));
+    norn_slice to = bytes(&in[ALL], 8);
+    norn_token token;
+    OK(norn_recv(world, &to, previous, ALL, NULL, &token));
+    OK(norn_await(rt, token, -1));
+    for (int i = 0; i <= ALL; i++) CHECK(in[i] == 1000 * previous + i);
+    for (int i = 0; i < OTHERS; i++) {
+        norn_slice from = bytes(&out[i], 8);
+        OK(norn_send(world, &from, next, BEYOND + i, NULL, &sent[ALL + 1 + i]));
+    }
+    OK(norn_await_all(rt, last, OTHERS, -1));
+    OK(norn_await_all(rt, sent, ALL + OTHERS + 1, -1));
+    for (int i = 0; i < OTHERS; i++) CHECK(others[i] == 1000 * previous + i);
+}
+
 // A datum of norn's in memory for MPI.
 static void memory_for_mpi(norn_runtime *rt, norn_world *world) {
     norn_data_desc desc = NORN_DATA_DESC_INIT;
@@ -317,6 +353,7 @@ int main(int argc, char **argv) {
         derived(rt, world);
         planes(rt, world);
         memory_for_mpi(rt, world);
+        many_receives(rt, world);
         two_worlds(rt, world);
         // Where threads take turns in MPI, the application stays out of it while norn's may be inside.
         if (info.thread_level != NORN_THREAD_SERIALIZED) own_messages(rt, world);

@@ -10,6 +10,7 @@ mod edges;
 mod ending;
 mod failure;
 mod finalize;
+mod held;
 mod limits;
 mod progress;
 mod ranks;

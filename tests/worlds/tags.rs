@@ -76,6 +76,45 @@ fn edges_of_one_tag_are_posted_in_the_order_of_their_declaration() {
 }
 
 #[test]
+fn a_message_that_is_ready_at_once_is_posted_behind_an_earlier_one_of_its_key() {
+    // Beside none and one that waits with another key.
+    for (way, beside) in WAYS.into_iter().flat_map(|way| [(way, 0), (way, 1)]) {
+        run_way(way, &config(), world_config(), &|rank: &Rank| {
+            const KEY: i64 = 3;
+            let memory = [rank.rank as u8; 2];
+            let mut got = [9u8; 4];
+            let peer = 1 - rank.rank;
+            let others: Vec<i64> = (KEY + 1..).take(beside).collect();
+            if rank.rank == 0 {
+                let mut gate = norn_token::default();
+                // SAFETY: the output is writable.
+                ok(unsafe { norn_promise(rank.rt, null(), &mut gate) });
+                let late = others
+                    .iter()
+                    .map(|key| rank.send(&slice(&memory[..1]), peer, *key, &[gate]));
+                let mut all: Vec<norn_token> = late.collect();
+                all.push(rank.send(&slice(&memory[..1]), peer, KEY, &[gate]));
+                all.push(rank.send(&slice(&memory), peer, KEY, &[]));
+                // SAFETY: always safe.
+                ok(unsafe { norn_fulfill(rank.rt, gate) });
+                all.into_iter().for_each(|token| ok(rank.wait(token)));
+            } else {
+                let (first, rest) = got.split_at_mut(1);
+                let (second, third) = rest.split_at_mut(2);
+                let late = others
+                    .iter()
+                    .map(|key| rank.recv(&room(third), peer, *key, &[]));
+                let mut all: Vec<norn_token> = late.collect();
+                all.push(rank.recv(&room(first), peer, KEY, &[]));
+                all.push(rank.recv(&room(second), peer, KEY, &[]));
+                all.into_iter().for_each(|token| ok(rank.wait(token)));
+                assert_eq!(got, [0, 0, 0, if beside == 0 { 9 } else { 0 }]);
+            }
+        });
+    }
+}
+
+#[test]
 fn a_cycle_through_a_shared_tag_is_refused_and_names_the_setting() {
     for way in windowed() {
         run_way(way, &config(), narrow(1), &|rank: &Rank| {

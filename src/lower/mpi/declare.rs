@@ -9,6 +9,7 @@ use super::calls::{Elements, Failed};
 use super::engine::Engine;
 use super::exchange::{Exchange, Message, Staging, What};
 use super::layout::{Layout, Side};
+use super::record;
 use super::stage::Envelope;
 use super::table::*;
 use super::world::{Note, World};
@@ -24,7 +25,7 @@ use crate::run::slice::Element;
 /// What a caller says about the operation beside what it is.
 pub(crate) struct Manner<'a> {
     /// Of which name, priority, flags, group, place, stream and as are read.
-    pub(crate) how: norn_task,
+    pub(crate) how: &'a norn_task,
     pub(crate) accesses: &'a [norn_access],
     pub(crate) after: &'a [norn_token],
 }
@@ -42,7 +43,10 @@ impl World {
         envelope: &Envelope,
         manner: &Manner<'_>,
     ) -> Result<norn_token> {
-        self.declare_on_host(runtime, slice, envelope, manner, None)
+        match self.declare_straight(runtime, slice, envelope, manner) {
+            Some(token) => Ok(token),
+            None => self.declare_on_host(runtime, slice, envelope, manner, None),
+        }
     }
 
     /// Declares a message; one whose memory MPI does not take is staged. `staging`: what its slice lies in, to be kept
@@ -113,10 +117,11 @@ impl World {
             message.number = self.lines.next_of_key(send, peer, key);
         }
         let all: SmallVec<[norn_access; 4]>;
-        let accesses = match layout.access {
+        let accesses = match &layout.access {
             None => manner.accesses,
+            Some(access) if manner.accesses.is_empty() => core::slice::from_ref(access),
             Some(access) => {
-                all = manner.accesses.iter().copied().chain([access]).collect();
+                all = manner.accesses.iter().chain([access]).copied().collect();
                 &all[..]
             }
         };
@@ -137,10 +142,14 @@ impl World {
         accesses: &[norn_access],
         manner: &Manner<'_>,
     ) -> Result<norn_token> {
-        let mut how = manner.how;
+        let mut how = *manner.how;
         how.flags &= !NORN_UNGUARDED;
         let always = how.flags & NORN_RUN_ALWAYS != 0;
-        let exchange = Exchange::new(self.clone(), what, always, how.name as usize);
+        let name = how.name as usize;
+        let exchange = match what {
+            What::Message(message) => record::take(self, message, always, name),
+            what => Exchange::new(self.clone(), what, always, name),
+        };
         self.lines.enter(&exchange);
         match runtime.submit_operation(&how, accesses, manner.after, exchange.clone()) {
             Ok(token) => {

@@ -7,6 +7,7 @@ use super::balance::Balance;
 use super::calls::{Calls, Requests};
 use super::control::{Control, LARGEST, Record};
 use super::exchange::{Exchange, What, stage};
+use super::held::Held;
 use super::kept::Kept;
 use super::lane::Lane;
 pub(crate) use super::outcome::{Finished, How, closed, gone};
@@ -167,6 +168,7 @@ pub(crate) struct Engine {
     pub(crate) control_slot: i32,
     pub(crate) control_buffer: Box<[u8; LARGEST]>,
     ready: VecDeque<Arc<Exchange>>,
+    pub(super) held: Held,
     /// Memory for the inbox of the next pass; empty.
     pub(crate) notes: Vec<Note>,
     // Scratch of `test`.
@@ -216,6 +218,7 @@ impl Engine {
             control_slot: -1,
             control_buffer: Box::new([0; LARGEST]),
             ready: VecDeque::new(),
+            held: Held::default(),
             notes: Vec::new(),
             chosen: Vec::new(),
             done: Vec::new(),
@@ -236,6 +239,7 @@ impl Engine {
     pub(crate) fn is_busy(&self) -> bool {
         !self.order.is_empty()
             || !self.ready.is_empty()
+            || self.held.len() != 0
             || self.takes_in()
             || self.has_leavers()
             || self.has_suspects()
@@ -275,6 +279,9 @@ impl Engine {
                 if node != 0 {
                     exchange.set_node(0);
                     let _ = runtime.begin_operation(node);
+                    if let Some(exchange) = self.stop_holding(&exchange) {
+                        self.ready.push_back(exchange);
+                    }
                 } else {
                     self.make_ready(exchange);
                 }
@@ -314,28 +321,48 @@ impl Engine {
             && let Some(exchange) = self.ready.pop_front()
         {
             posted += 1;
-            match exchange.stage() {
-                stage::ARRIVED => {
-                    let node = exchange.node();
-                    exchange.set_node(0);
-                    if runtime.begin_operation(node) == Begin::Skip {
-                        // It waits for its turn at COMMUTE data and arrives again, or was cancelled, which is told.
-                        exchange.set_stage(stage::DECLARED);
-                        continue;
-                    }
-                    let doom = if exchange.always {
-                        0
-                    } else {
-                        runtime.graph().doom_of(node)
-                    };
-                    exchange.set_cause(doom);
-                    self.begin(world, runtime, exchange, node, finished);
-                }
-                stage::OWED => self.begin(world, runtime, exchange, 0, finished),
-                _ => continue,
+            let is_held = exchange.stage() == stage::ARRIVED
+                && exchange
+                    .message()
+                    .is_some_and(|message| self.holds(world, runtime, message))
+                && runtime.graph().doom_of(exchange.node()) == 0;
+            match is_held {
+                true => self.hold(exchange),
+                false => self.post_one(world, runtime, exchange, finished),
             }
         }
         posted != 0
+    }
+
+    /// Posts what is ready.
+    pub(super) fn post_one(
+        &mut self,
+        world: &World,
+        runtime: &Runtime,
+        exchange: Arc<Exchange>,
+        finished: &mut Finished,
+    ) {
+        exchange.set_held(false);
+        match exchange.stage() {
+            stage::ARRIVED => {
+                let node = exchange.node();
+                exchange.set_node(0);
+                if !exchange.has_begun() && runtime.begin_operation(node) == Begin::Skip {
+                    // It waits for its turn at COMMUTE data and arrives again, or was cancelled, which is told.
+                    exchange.set_stage(stage::DECLARED);
+                    return;
+                }
+                let doom = if exchange.always {
+                    0
+                } else {
+                    runtime.graph().doom_of(node)
+                };
+                exchange.set_cause(doom);
+                self.begin(world, runtime, exchange, node, finished);
+            }
+            stage::OWED => self.begin(world, runtime, exchange, 0, finished),
+            _ => {}
+        }
     }
 
     /// Posts the first exchange of a line. `node`: its node, begun; 0: its token is complete, it is only owed.
@@ -348,9 +375,7 @@ impl Engine {
         finished: &mut Finished,
     ) {
         exchange.set_node(node);
-        // This rank goes on: what comes now may have its receive soon, and need not be copied.
-        self.resting.takes_in = false;
-        self.still.takes_in = false;
+        self.goes_on();
         if let What::Collective(_) = &exchange.what {
             return self.begin_collective(world, runtime, &exchange, finished);
         }

@@ -98,6 +98,10 @@ pub(crate) struct Exchange {
     stage: AtomicU8,
     /// It is the first of its line. Set under the lock of the lines, once.
     first: AtomicBool,
+    /// Its node was begun when it was entered: it does not arrive. Set by the declaring call.
+    begun: AtomicBool,
+    /// It is held back (`held`). Written under the engine's lock.
+    held: AtomicBool,
 }
 
 impl Exchange {
@@ -113,16 +117,29 @@ impl Exchange {
             cause: AtomicU32::new(0),
             stage: AtomicU8::new(stage::DECLARED),
             first: AtomicBool::new(false),
+            begun: AtomicBool::new(false),
+            held: AtomicBool::new(false),
         })
+    }
+
+    /// Makes it another message of the same world, as if new.
+    pub(super) fn renew(&mut self, message: Message, always: bool, name: usize) {
+        self.what = What::Message(message);
+        self.always = always;
+        self.name = name;
+        *self.token.get_mut() = 0;
+        *self.node.get_mut() = 0;
+        *self.early.get_mut() = 0;
+        *self.cause.get_mut() = 0;
+        *self.stage.get_mut() = stage::DECLARED;
+        *self.first.get_mut() = false;
+        *self.begun.get_mut() = false;
+        *self.held.get_mut() = false;
     }
 
     pub(crate) fn line(&self) -> Line {
         match &self.what {
-            What::Message(message) => Line::Messages {
-                send: message.send,
-                peer: message.peer,
-                wire: message.wire,
-            },
+            What::Message(message) => message.line(),
             What::Collective(collective) => Line::Collectives {
                 lane: collective.lane,
             },
@@ -144,6 +161,25 @@ impl Exchange {
 
     pub(crate) fn set_first(&self) {
         self.first.store(true, Ordering::Release);
+    }
+
+    /// Whether its node has begun although it was never begun as one that has arrived.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// It is ready, and begun by the call that declares it.
+    pub(super) fn set_begun(&self) {
+        self.begun.store(true, Ordering::Relaxed);
+        self.set_stage(stage::ARRIVED);
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_held(&self, held: bool) {
+        self.held.store(held, Ordering::Relaxed);
     }
 
     /// The declaring call looks no more. Gives the node that has arrived during it, which nobody else acts on.
@@ -191,6 +227,14 @@ impl Exchange {
 }
 
 impl Message {
+    pub(crate) fn line(&self) -> Line {
+        Line::Messages {
+            send: self.send,
+            peer: self.peer,
+            wire: self.wire,
+        }
+    }
+
     /// "send of 8 B to rank 3, key 7".
     pub(crate) fn describe(&self, own_rank: i32) -> String {
         let (verb, preposition) = if self.send {
@@ -290,7 +334,16 @@ impl Operation for Exchange {
                         self.title()
                     );
                 }
-                None => "about to be posted",
+                None => match &self.what {
+                    What::Message(message) if self.is_held() => {
+                        return format!(
+                            "{}: ready, rank {} has not sent it",
+                            self.title(),
+                            message.peer
+                        );
+                    }
+                    _ => "about to be posted",
+                },
             },
             stage::OWED => "cancelled, owed to the other side",
             stage::POSTED => match &self.what {

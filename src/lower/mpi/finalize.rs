@@ -161,6 +161,7 @@ impl World {
         }
         let taken = self.take_notes(runtime, engine, finished);
         engine.post_ready(self, runtime, finished);
+        engine.post_held(self, runtime, finished);
         self.settled.store(true, Ordering::SeqCst);
         taken
     }

@@ -70,6 +70,8 @@ pub(crate) struct Lines {
     queues: Mutex<Queues>,
     /// Exchanges that have entered a line; written under the lock.
     declared: AtomicUsize,
+    /// Exchanges in all lines, for a look without the lock; written under it.
+    waiting: AtomicUsize,
     /// Lanes of ordered edges, which come after those of keys.
     lanes: u32,
     /// Tags of each.
@@ -106,6 +108,7 @@ impl Lines {
         Self {
             queues: Mutex::default(),
             declared: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
             lanes,
             tags,
         }
@@ -192,12 +195,25 @@ impl Lines {
         }
     }
 
+    /// Whether a line holds no exchange. What the calling thread, or one before it, has entered is seen; what another thread
+    /// enters at this moment has no order with what is asked for.
+    pub(crate) fn is_free(&self, line: &Line) -> bool {
+        if self.waiting.load(Ordering::Acquire) == 0 {
+            return true;
+        }
+        let queues = self.queues.lock();
+        let alone = queues.alone.as_ref();
+        !queues.lines.contains_key(line) && alone.is_none_or(|alone| alone.line() != *line)
+    }
+
     /// Puts an exchange at the end of its line.
     pub(crate) fn enter(&self, exchange: &Arc<Exchange>) {
         let queues = &mut *self.queues.lock();
         let declared = self.declared.load(Ordering::Relaxed);
         self.declared
             .store(declared.wrapping_add(1), Ordering::Release);
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        self.waiting.store(waiting + 1, Ordering::Release);
         if queues.alone.is_none() && !queues.lines.contains_key(&exchange.line()) {
             exchange.set_first();
             queues.alone = Some(exchange.clone());
@@ -230,6 +246,7 @@ impl Lines {
         let queues = &mut *self.queues.lock();
         let is_it = |alone: &mut Arc<Exchange>| core::ptr::eq(Arc::as_ptr(alone), exchange);
         if queues.alone.take_if(is_it).is_some() {
+            self.count_left();
             return None;
         }
         let Entry::Occupied(mut entry) = queues.lines.entry(exchange.line()) else {
@@ -240,17 +257,23 @@ impl Lines {
             .iter()
             .position(|other| core::ptr::eq(Arc::as_ptr(other), exchange))?;
         line.remove(position);
-        let next = line.front().cloned();
-        match &next {
-            Some(next) => next.set_first(),
-            None => {
-                let empty = entry.remove();
-                if queues.spare.len() < MOST_SPARE {
-                    queues.spare.push(empty);
-                }
+        self.count_left();
+        let Some(next) = line.front() else {
+            let empty = entry.remove();
+            if queues.spare.len() < MOST_SPARE {
+                queues.spare.push(empty);
             }
-        }
-        next.filter(|next| position == 0 && matches!(next.stage(), stage::ARRIVED | stage::OWED))
+            return None;
+        };
+        next.set_first();
+        let is_ready = position == 0 && matches!(next.stage(), stage::ARRIVED | stage::OWED);
+        is_ready.then(|| next.clone())
+    }
+
+    /// Under the lock: one has left.
+    fn count_left(&self) {
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        self.waiting.store(waiting - 1, Ordering::Release);
     }
 
     /// Whether a message that is ready waits only for others of its line.

@@ -9,9 +9,11 @@
 //! | `world`, `pass` | who may do what; the lowering: when a pass is wanted, and what it does |
 //! | `declare`, `declare_collective`, `exchange` | from a call to an operation of the graph |
 //! | `layout` | how MPI takes described memory |
+//! | `straight`, `record` | plain messages, posted by the call that declares them; exchanges that are used again |
 //! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
+//! | `held` | small receives that are posted when their message is there |
 //! | `outcome` | how exchanges end |
 //! | `peers` | what is known of the other ranks |
 //! | `control`, `told` | what ranks tell each other beside the data, and how |
@@ -41,6 +43,7 @@ mod engine;
 mod exchange;
 mod finalize;
 mod flights;
+mod held;
 mod kept;
 mod lane;
 mod launcher;
@@ -53,9 +56,11 @@ mod pass;
 mod peers;
 mod post;
 mod quit;
+mod record;
 mod rest;
 pub(crate) mod stage;
 mod still;
+mod straight;
 // Plug-ins have a header of their own, and norn.h must not repeat it.
 /// cbindgen:ignore
 pub mod table;

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use super::control::Record;
 use super::engine::{Engine, Finished, How};
-use super::exchange::Exchange;
+use super::exchange::{Exchange, stage};
+use super::record;
 use super::world::{Note, World, life, thread_number};
 use crate::abi::status::NORN_E_UNSUPPORTED;
 use crate::abi::types::{NORN_PLACE_MPI, norn_place};
@@ -78,10 +79,14 @@ impl World {
     }
 
     /// What the engine has left, for those who look without its lock.
-    fn show(&self, engine: &Engine) {
+    pub(super) fn show(&self, engine: &Engine) {
         let unposted = usize::from(engine.has_ready());
         if self.unposted.load(Ordering::Relaxed) != unposted {
             self.unposted.store(unposted, Ordering::SeqCst);
+        }
+        let held_back = engine.held.len();
+        if self.held_back.load(Ordering::Relaxed) != held_back {
+            self.held_back.store(held_back, Ordering::SeqCst);
         }
         self.in_flight.store(engine.in_flight(), Ordering::Relaxed);
         if engine.is_busy() && self.busy.load(Ordering::SeqCst) == 0 {
@@ -122,6 +127,7 @@ impl World {
             taken = self.take_notes(runtime, &mut engine, finished);
             went_on |= taken != 0;
             went_on |= engine.post_ready(self, runtime, finished);
+            went_on |= engine.post_held(self, runtime, finished);
             if tests {
                 let ended = engine.test(self, runtime, finished);
                 // A rank that has said Bye hears from each of the others. Looked for without a pause, that would cost it a
@@ -175,7 +181,7 @@ impl World {
 
     /// Completes tokens. In one-thread modes everything that can be posted is posted first; then, when nothing is
     /// runnable, one at a time, the lowest token of those that have ended first.
-    fn deliver(&self, runtime: &Runtime, finished: &mut Finished) -> bool {
+    pub(super) fn deliver(&self, runtime: &Runtime, finished: &mut Finished) -> bool {
         if !runtime.one_thread {
             if self.mpi_gone.load(Ordering::SeqCst) {
                 finished.append(&mut self.held.lock());
@@ -213,8 +219,10 @@ impl World {
             }
         }
         runtime.finish_all(finished.iter().map(|(_, node, how)| (*node, how.outcome())));
-        for (exchange, ..) in finished.iter() {
-            self.ended(exchange);
+        self.count_ended(finished.len());
+        for (exchange, ..) in finished.drain(..) {
+            exchange.set_stage(stage::ENDED);
+            record::give_back(exchange);
         }
     }
 
@@ -278,7 +286,7 @@ impl Lowering for World {
     }
 
     fn is_pressing(&self) -> bool {
-        !self.is_flushed()
+        self.has_to_post()
     }
 
     fn may_bring(&self) -> bool {

@@ -40,6 +40,12 @@ impl Engine {
         self.peers.has_leavers()
     }
 
+    /// This rank posts something: what comes now may have its receive soon, and need not be copied.
+    pub(crate) fn goes_on(&mut self) {
+        self.resting.takes_in = false;
+        self.still.takes_in = false;
+    }
+
     /// Whether what no receive is posted for is taken in, from all ranks.
     pub(crate) fn takes_in(&self) -> bool {
         self.sinks || self.resting.takes_in || self.still.takes_in

@@ -106,7 +106,7 @@ impl World {
     ) -> Result<norn_token> {
         let accesses = accesses_and(manner, copy.access);
         let copied =
-            runtime.submit_operation(&manner.how, &accesses, manner.after, copy.operation)?;
+            runtime.submit_operation(manner.how, &accesses, manner.after, copy.operation)?;
         let behind = Manner {
             how: manner.how,
             accesses: &[],
@@ -131,17 +131,18 @@ impl World {
         after.push(message);
         let accesses = accesses_and(manner, copy.access);
         let copied = runtime
-            .submit_operation(&manner.how, &accesses, &after, copy.operation)
+            .submit_operation(manner.how, &accesses, &after, copy.operation)
             .inspect_err(|_| {
                 let _ = runtime.cancel(message);
             })?;
         // The message needs nothing of what the copy waits for: it is received as early as it comes.
+        let how = norn_task {
+            r#as: message,
+            flags: manner.how.flags & !NORN_HELD,
+            ..*manner.how
+        };
         let first = Manner {
-            how: norn_task {
-                r#as: message,
-                flags: manner.how.flags & !NORN_HELD,
-                ..manner.how
-            },
+            how: &how,
             accesses: &[],
             after: &[],
         };

@@ -85,6 +85,13 @@ pub(crate) struct Still {
     looked: Option<((u64, u64, usize), Instant)>,
 }
 
+impl Still {
+    /// Whether any rank has ever stood still.
+    pub(crate) fn was_heard(&self) -> bool {
+        self.news != 0
+    }
+}
+
 /// A receive that is posted and waits for another rank's message.
 fn awaited(flight: &Flight) -> Option<(&Exchange, &Message)> {
     match flight {

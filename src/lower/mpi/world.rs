@@ -5,7 +5,8 @@
 //! - Any thread declares exchanges (`declare`): it touches `lines`, the graph, and through it the inbox.
 //! - Any thread that changes the graph leaves notes in the inbox.
 //! - The thread with the duty makes passes: it alone locks `engine` for long, and it alone calls MPI, but for attaching,
-//!   detaching and making lanes, which lock the engine between passes.
+//!   detaching and making lanes, which lock the engine between passes, and for a plain message (`straight`), which takes the
+//!   lock only where nobody has it. Whoever calls MPI holds that lock.
 //!
 //! Tokens are completed after the engine's lock is given back: a destructor of the application's may run then.
 
@@ -92,10 +93,16 @@ pub(crate) struct World {
     pub(crate) busy: AtomicUsize,
     /// Exchanges that have ended.
     pub(super) ended: AtomicUsize,
+    /// Exchanges that were declared on the straight path, and so are in no count of the lines; written under the engine's lock.
+    straight: AtomicUsize,
     /// Messages and collectives that MPI has.
     pub(crate) in_flight: AtomicUsize,
     /// Exchanges that could be posted and are not.
     pub(super) unposted: AtomicUsize,
+    /// Receives that are held back.
+    pub(super) held_back: AtomicUsize,
+    /// Calls that wait until all that is ready is posted.
+    pub(super) flushing: AtomicUsize,
     /// Ends that are told later: in one-thread modes when nothing is runnable, and after MPI_Finalize.
     pub(crate) held: Mutex<Finished>,
     pub(crate) life: AtomicU8,
@@ -118,6 +125,25 @@ pub(crate) struct World {
     pub(super) made: Instant,
     /// When the last pass began, in nanoseconds since then; kept below MPI_THREAD_SERIALIZED only.
     pub(super) last_pass: AtomicU64,
+}
+
+/// A call that waits until all that is ready is posted.
+struct Flushing<'a>(&'a World);
+
+impl<'a> Flushing<'a> {
+    fn new(world: &'a World, runtime: &Runtime) -> Self {
+        world.flushing.fetch_add(1, Ordering::SeqCst);
+        if world.held_back.load(Ordering::SeqCst) != 0 {
+            world.stir(runtime);
+        }
+        Self(world)
+    }
+}
+
+impl Drop for Flushing<'_> {
+    fn drop(&mut self) {
+        self.0.flushing.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// A number of the calling thread, never 0.
@@ -170,8 +196,11 @@ impl World {
             notes: AtomicUsize::new(0),
             busy: AtomicUsize::new(0),
             ended: AtomicUsize::new(0),
+            straight: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
             unposted: AtomicUsize::new(0),
+            held_back: AtomicUsize::new(0),
+            flushing: AtomicUsize::new(0),
             held: Mutex::new(Finished::new()),
             life: AtomicU8::new(life::OPEN),
             mpi_gone: AtomicBool::new(false),
@@ -218,19 +247,38 @@ impl World {
     /// An exchange has ended, and its token is complete.
     pub(crate) fn ended(&self, exchange: &Exchange) {
         exchange.set_stage(stage::ENDED);
-        self.ended.fetch_add(1, Ordering::SeqCst);
+        self.count_ended(1);
+    }
+
+    /// So many exchanges have ended, and their tokens are complete.
+    pub(super) fn count_ended(&self, exchanges: usize) {
+        self.ended.fetch_add(exchanges, Ordering::SeqCst);
+    }
+
+    /// One is declared on the straight path.
+    pub(super) fn count_straight(&self, _engine: &Engine) {
+        let declared = self.straight.load(Ordering::Relaxed);
+        self.straight
+            .store(declared.wrapping_add(1), Ordering::Release);
     }
 
     /// Exchanges that have not ended.
     pub(crate) fn live(&self) -> usize {
         // In this order: what has ended was declared before.
         let ended = self.ended.load(Ordering::SeqCst);
-        self.lines.declared().wrapping_sub(ended)
+        let straight = self.straight.load(Ordering::SeqCst);
+        let declared = self.lines.declared().wrapping_add(straight);
+        declared.wrapping_sub(ended)
     }
 
     /// Whether all that could be posted has been.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.notes.load(Ordering::SeqCst) == 0 && self.unposted.load(Ordering::SeqCst) == 0
+        !self.has_to_post() && self.held_back.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whether the next pass has something to post, or to look at for that.
+    pub(super) fn has_to_post(&self) -> bool {
+        self.notes.load(Ordering::SeqCst) != 0 || self.unposted.load(Ordering::SeqCst) != 0
     }
 
     /// Refuses what comes after a detach has begun.
@@ -281,6 +329,7 @@ impl World {
         runtime.refuse_in_body("flushing a world")?;
         let _open = runtime.keep_going();
         let _watching = Watching::new(runtime, true);
+        let _flushing = Flushing::new(self, runtime);
         let reached =
             || runtime.is_quiescent() && !runtime.is_somebody_inside() && self.is_flushed();
         let goal = Goal {

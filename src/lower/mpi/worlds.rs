@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 
+use super::record;
 use super::world::World;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_RESOURCE};
 use crate::abi::types::norn_world;
@@ -117,6 +118,7 @@ pub(crate) fn all() -> Vec<Arc<World>> {
 
 /// Takes all handles of a world out of the table.
 pub(crate) fn leave(world: &World) {
+    record::forget(world);
     let mut table = TABLE.write();
     for (_, entry) in table.iter_mut() {
         if entry
