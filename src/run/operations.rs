@@ -239,7 +239,10 @@ impl Runtime {
     fn note_ended(&self, count: usize) {
         let lowerings = &self.lowerings;
         if lowerings.under_way.fetch_sub(count, Ordering::SeqCst) == count {
-            // What was put off before is told with it, or once more.
+            // What was put off before is told with it. Read first: mostly there is nothing.
+            if lowerings.untold.load(Ordering::SeqCst) {
+                lowerings.untold.store(false, Ordering::SeqCst);
+            }
             self.wake_watchers();
             return;
         }
