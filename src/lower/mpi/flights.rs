@@ -8,13 +8,115 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::control::Wire;
-use super::engine::{Cancelled, Engine, Flight};
+use super::engine::Engine;
 use super::exchange::Exchange;
 
 /// Requests a pass tests where there are more.
 const WINDOW: usize = 64;
 /// Of these, the newest.
 const NEWEST: usize = 8;
+
+/// What a request is for.
+pub(crate) enum Flight {
+    /// A message of the graph.
+    Message {
+        exchange: Arc<Exchange>,
+        /// In verify mode, its number on its wire.
+        sequence: u64,
+        /// Why it was cancelled, once it was.
+        cancelled: Option<Cancelled>,
+        /// It was taken in before (`kept`), and counted then.
+        kept: bool,
+        /// Memory of a receive of nothing, which has room for a poison.
+        #[allow(dead_code)] // written by MPI
+        memory: Vec<u8>,
+    },
+    /// A poison, or a receive into scratch memory, which is kept here.
+    Owed {
+        peer: i32,
+        receive: bool,
+        wire: super::control::Wire,
+        expected: u64,
+        sequence: u64,
+        #[allow(dead_code)] // read and written by MPI
+        memory: Vec<u8>,
+    },
+    /// A message that nobody declared a receive for, on its way to nowhere.
+    Sunk {
+        peer: i32,
+        wire: super::control::Wire,
+        memory: Vec<u8>,
+    },
+    /// A message that was taken in, on its way to its receive.
+    Handed {
+        #[allow(dead_code)] // read by MPI
+        memory: Vec<u8>,
+    },
+    /// A control message of ours.
+    Control {
+        peer: i32,
+        #[allow(dead_code)] // read by MPI
+        bytes: Vec<u8>,
+    },
+    ControlReceive,
+    /// The agreement on whether the head of this lane is entered.
+    Guard(u32),
+    /// The counts of each rank of the head of this lane, which do not all fit.
+    Counts(u32),
+    Collective(Arc<Exchange>),
+}
+
+impl Flight {
+    /// Whether it is the receive of a message that some rank sends for the graph.
+    pub(crate) fn is_receive(&self) -> bool {
+        match self {
+            Self::Message { exchange, .. } => {
+                exchange.message().is_some_and(|message| !message.send)
+            }
+            Self::Owed { receive, .. } => *receive,
+            _ => false,
+        }
+    }
+
+    /// Whether it ends although nothing more is sent, if all that was sent has been received.
+    pub(crate) fn ends_by_itself(&self) -> bool {
+        match self {
+            Self::Message { exchange, kept, .. } => {
+                *kept || exchange.message().is_some_and(|message| message.send)
+            }
+            Self::Owed { receive, .. } => !receive,
+            Self::Sunk { .. } | Self::Handed { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it is a word between worlds, which ends no rest.
+    pub(super) fn is_control(&self) -> bool {
+        matches!(self, Self::Control { .. } | Self::ControlReceive)
+    }
+}
+
+/// Why a receive was cancelled. Kept from that moment on: what is known of the other rank when it ends may be more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cancelled {
+    /// The world has failed.
+    Failed,
+    /// The other rank has left, and all that it sent has come.
+    Left,
+    /// This rank closes and cancels.
+    Quit,
+    /// The other rank closes, and what it waits for waits, by way of other ranks, for it.
+    Never,
+    /// All ranks rest. `by_tags`: messages of some rank waited for others that share their tags.
+    Rest { by_tags: bool },
+}
+
+/// What happened to a receive on its way.
+#[derive(Clone, Copy)]
+pub(crate) struct Fate {
+    pub(crate) cancelled: Option<Cancelled>,
+    pub(crate) kept: bool,
+}
 
 impl Engine {
     /// Notes what a slot is for.
