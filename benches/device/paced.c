@@ -118,6 +118,10 @@ int cuEventQuery(clock_of *event) {
     if (now_ns() >= event->at) return take(query_ns), DONE;
     return take(open_query_ns), NOT_READY;
 }
+int cuEventSynchronize(clock_of *event) {
+    while (now_ns() < event->at) {}
+    return DONE;
+}
 
 typedef struct host_call {
     void (*function)(void *);
