@@ -24,6 +24,7 @@ static struct {
     int (*attribute)(void *value, int attribute, unsigned long long address);
     int (*down)(void *to, unsigned long long from, size_t bytes);
     int (*up)(unsigned long long to, const void *from, size_t bytes);
+    int (*finish)(void *stream);
 } cu;
 
 /* A message whose memory is a device's: MPI has `copy` meanwhile. */
@@ -60,6 +61,7 @@ static int is_of_device(const void *address) {
         find(&cu.attribute, driver, "cuPointerGetAttribute");
         find(&cu.down, driver, "cuMemcpyDtoH_v2");
         find(&cu.up, driver, "cuMemcpyHtoD_v2");
+        find(&cu.finish, driver, "cuStreamSynchronize");
         find(&cu.context, driver, "cuCtxGetCurrent");
     }
     /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_MEMORYTYPE_DEVICE */
@@ -114,6 +116,8 @@ static void end_of(MPI_Request request) {
         if (one->receives) {
             expect_context();
             expect(one->bytes == 0 || cu.up((uintptr_t)one->memory, one->copy, one->bytes) == 0, "a copy to the device failed");
+            /* Of memory that is not pinned the copy may still be on its way; kernels on other streams do not wait for it. */
+            expect(cu.finish(NULL) == 0, "a copy to the device failed");
         }
         free(one->copy);
         one->copy = NULL;

@@ -7,7 +7,7 @@ use super::balance::Balance;
 use super::calls::{Calls, Requests};
 use super::control::{Control, LARGEST, Record};
 use super::exchange::{Exchange, What, stage};
-pub(crate) use super::flights::{Cancelled, Fate, Flight};
+pub(crate) use super::flights::{Cancelled, Fate, Flight, Looks};
 use super::held::Held;
 use super::kept::Kept;
 use super::lane::Lane;
@@ -60,6 +60,9 @@ pub(crate) struct Engine {
     pub(crate) position: Vec<u32>,
     /// Flights that are receives of messages.
     pub(crate) receives: usize,
+    /// Flights that MPI may move in parts.
+    pub(crate) in_parts: usize,
+    pub(crate) looks: Looks,
     /// Flights that end by themselves.
     pub(crate) ends: usize,
     /// Where the window begins.
@@ -112,6 +115,8 @@ impl Engine {
             order: Vec::new(),
             position: Vec::new(),
             receives: 0,
+            in_parts: 0,
+            looks: Looks::default(),
             ends: 0,
             cursor: 0,
             control_slot: -1,

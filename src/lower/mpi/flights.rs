@@ -6,10 +6,18 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::control::Wire;
 use super::engine::Engine;
 use super::exchange::Exchange;
+
+/// Bytes of a message that is moved by more than a few looks.
+const IN_PARTS: u64 = 128 << 10;
+
+/// How long a look takes at least, and at most, in which MPI was at work; what takes longer has lost its core.
+const AT_WORK: Duration = Duration::from_micros(3);
+const AWAY: Duration = Duration::from_micros(500);
 
 /// Requests a pass tests where there are more.
 const WINDOW: usize = 64;
@@ -90,6 +98,16 @@ impl Flight {
         }
     }
 
+    /// Whether an MPI may move it in parts, a few in each look.
+    fn may_come_in_parts(&self) -> bool {
+        let bytes = match self {
+            Self::Message { exchange, .. } => exchange.message().map_or(0, |m| m.layout.bytes),
+            Self::Sunk { memory, .. } | Self::Handed { memory } => memory.len() as u64,
+            _ => 0,
+        };
+        bytes > IN_PARTS
+    }
+
     /// Whether it is a word between worlds, which ends no rest.
     pub(super) fn is_control(&self) -> bool {
         matches!(self, Self::Control { .. } | Self::ControlReceive)
@@ -118,6 +136,30 @@ pub(crate) struct Fate {
     pub(crate) kept: bool,
 }
 
+/// How long looks take that end nothing.
+pub(crate) struct Looks {
+    /// The shortest of late.
+    quickest: Duration,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self { quickest: AWAY }
+    }
+}
+
+impl Looks {
+    /// Whether MPI has moved something in a look that took so long and ended nothing. Where it copies a large message through
+    /// shared memory or a socket, it does so in parts, in looks of either rank, and says nothing of it; but such a look
+    /// takes longer than one that finds nothing. Who paused between them would have the message at a fraction of its speed.
+    pub(crate) fn was_at_work(&mut self, took: Duration) -> bool {
+        // Forgotten slowly: what was once the shortest may have been so by chance.
+        let more = self.quickest / 1024 + Duration::from_nanos(1);
+        self.quickest = took.min(self.quickest + more);
+        took > AT_WORK && took > 4 * self.quickest && took < AWAY
+    }
+}
+
 impl Engine {
     /// Notes what a slot is for.
     pub(crate) fn enter(&mut self, slot: i32, flight: Flight) {
@@ -134,6 +176,7 @@ impl Engine {
         }
         self.receives += usize::from(flight.is_receive());
         self.ends += usize::from(flight.ends_by_itself());
+        self.in_parts += usize::from(flight.may_come_in_parts());
         self.flights[index] = Some(flight);
     }
 
@@ -141,6 +184,7 @@ impl Engine {
         let flight = self.flights.get_mut(slot as usize)?.take()?;
         self.receives -= usize::from(flight.is_receive());
         self.ends -= usize::from(flight.ends_by_itself());
+        self.in_parts -= usize::from(flight.may_come_in_parts());
         if matches!(flight, Flight::ControlReceive) {
             self.control_slot = -1;
         } else {
@@ -254,6 +298,7 @@ impl Engine {
         self.order.clear();
         self.receives = 0;
         self.ends = 0;
+        self.in_parts = 0;
         self.control_slot = -1;
         // Memory that MPI might still touch is given up, not freed.
         self.flights
@@ -274,5 +319,40 @@ impl Engine {
             })
             .chain(self.lanes.iter_mut().flat_map(|lane| lane.forget()))
             .collect()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn micros(times: &[u64]) -> Vec<bool> {
+        let mut looks = Looks::default();
+        let told = |time: &u64| looks.was_at_work(Duration::from_micros(*time));
+        times.iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_look_that_takes_much_longer_than_one_that_finds_nothing_was_work() {
+        assert_eq!(micros(&[1, 20, 1, 499]), [false, true, false, true]);
+    }
+
+    #[test]
+    fn looks_that_are_always_slow_were_none() {
+        assert_eq!(micros(&[20, 25, 60]), [false; 3]);
+    }
+
+    #[test]
+    fn a_look_without_a_core_was_none() {
+        assert_eq!(micros(&[1, 600, 5000]), [false; 3]);
+    }
+
+    #[test]
+    fn a_look_that_was_quick_by_chance_is_forgotten() {
+        let mut looks = Looks::default();
+        looks.was_at_work(Duration::from_nanos(100));
+        let mut slow = || looks.was_at_work(Duration::from_micros(10));
+        assert!(slow());
+        assert!((0..10_000).any(|_| !slow()));
     }
 }

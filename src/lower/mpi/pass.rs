@@ -129,7 +129,13 @@ impl World {
             went_on |= engine.post_ready(self, runtime, finished);
             went_on |= engine.post_held(self, runtime, finished);
             if tests {
+                let began = (engine.in_parts != 0).then(Instant::now);
                 let ended = engine.test(self, runtime, finished);
+                if let Some(began) = began
+                    && !ended
+                {
+                    went_on |= engine.looks.was_at_work(began.elapsed());
+                }
                 // A rank that has said Bye hears from each of the others. Looked for without a pause, that would cost it a
                 // moment of its core each time, and a thousand ranks on few cores most of their time.
                 went_on |= ended && !engine.said_bye;
