@@ -106,6 +106,9 @@ impl Lowering for Device {
     fn wants_pass(&self) -> bool {
         self.count.load(SeqCst) != 0
     }
+    fn may_bring(&self) -> bool {
+        self.wants_pass()
+    }
 }
 
 unsafe extern "C" fn body(_: *mut norn_self, argument: *mut c_void) -> i32 {
