@@ -166,8 +166,15 @@ fn a_rank_whose_hold_another_thread_takes_off_does_not_rest() {
 /// So many requests that a rank begins to wait, and says that it rests, before it has looked at each.
 const MANY: usize = 60_000;
 
+/// What is sent and received.
+struct Memory {
+    numbers: Vec<u8>,
+    long: Vec<u8>,
+    short: [u8; 8],
+}
+
 /// Rank 0 makes its first pass when rank 1 has told that it rests.
-fn rank_0_comes_late(body: impl Fn(&Rank) -> Vec<norn_token> + Sync) {
+fn rank_0_comes_late(body: impl Fn(&Rank, &mut Memory) -> Vec<norn_token> + Sync) {
     let declared = Barrier::new(2);
     let config = sim::Config {
         delay: 0,
@@ -175,7 +182,12 @@ fn rank_0_comes_late(body: impl Fn(&Rank) -> Vec<norn_token> + Sync) {
     };
     let way = Way(NORN_MODE_ASYNC, 0);
     run_way_of_job(way, &config, world_config(), &|rank: &Rank, job| {
-        let tokens = body(rank);
+        let mut memory = Memory {
+            numbers: vec![0; MANY],
+            long: vec![7; 100_000],
+            short: [1; 8],
+        };
+        let tokens = body(rank, &mut memory);
         // SAFETY: always safe.
         ok(unsafe { norn_seal(rank.rt) });
         declared.wait();
@@ -189,9 +201,7 @@ fn rank_0_comes_late(body: impl Fn(&Rank) -> Vec<norn_token> + Sync) {
 }
 
 /// Receives of rank 0, in the midst of which it does something else.
-fn many_receives(rank: &Rank, between: impl FnOnce()) -> Vec<norn_token> {
-    // They live on: nobody looks at them.
-    let numbers = vec![0u8; MANY].leak();
+fn many_receives(rank: &Rank, numbers: &mut [u8], between: impl FnOnce()) -> Vec<norn_token> {
     let (before, behind) = numbers.split_at_mut(MANY - 100);
     let receive = |number| rank.recv(&room(std::slice::from_mut(number)), 1, 1, &[]);
     let mut tokens: Vec<_> = before.iter_mut().map(receive).collect();
@@ -201,7 +211,7 @@ fn many_receives(rank: &Rank, between: impl FnOnce()) -> Vec<norn_token> {
 }
 
 /// What rank 0 receives, behind a message of its own.
-fn many_sends(rank: &Rank, short: &'static mut [u8], after: &[norn_token]) -> Vec<norn_token> {
+fn many_sends(rank: &Rank, short: &mut [u8], after: &[norn_token]) -> Vec<norn_token> {
     let received = rank.recv(&room(short), 0, 2, after);
     let send = |_| rank.send(&slice(&[1u8]), 0, 1, &[received]);
     (0..MANY).map(send).collect()
@@ -210,9 +220,8 @@ fn many_sends(rank: &Rank, short: &'static mut [u8], after: &[norn_token]) -> Ve
 /// Rank 1 has the long message, and waits for what rank 0 sends behind it.
 #[test]
 fn a_rank_that_has_not_seen_the_end_of_a_send_does_not_rest() {
-    rank_0_comes_late(|rank| {
-        let long = vec![7u8; 100_000].leak();
-        let short = vec![1u8; 8].leak();
+    rank_0_comes_late(|rank, memory| {
+        let (long, short) = (&mut memory.long, &mut memory.short);
         if rank.rank == 1 {
             let first = rank.recv(&room(long), 0, 0, &[]);
             let mut tokens = many_sends(rank, short, &[]);
@@ -220,7 +229,9 @@ fn a_rank_that_has_not_seen_the_end_of_a_send_does_not_rest() {
             return tokens;
         }
         let mut first = norn_token::default();
-        let mut tokens = many_receives(rank, || first = rank.send(&slice(long), 1, 0, &[]));
+        let mut tokens = many_receives(rank, &mut memory.numbers, || {
+            first = rank.send(&slice(long), 1, 0, &[])
+        });
         tokens.push(rank.send(&slice(short), 1, 2, &[first]));
         tokens
     });
@@ -229,8 +240,8 @@ fn a_rank_that_has_not_seen_the_end_of_a_send_does_not_rest() {
 /// Rank 1 has come out of the barrier's agreement.
 #[test]
 fn a_rank_that_has_not_seen_the_end_of_an_agreement_does_not_rest() {
-    rank_0_comes_late(|rank| {
-        let short = vec![1u8; 8].leak();
+    rank_0_comes_late(|rank, memory| {
+        let short = &mut memory.short;
         let mut barrier = norn_token::default();
         // SAFETY: the output is writable.
         let mut enter = || ok(unsafe { norn_barrier(rank.world, null(), &mut barrier) });
@@ -238,7 +249,7 @@ fn a_rank_that_has_not_seen_the_end_of_an_agreement_does_not_rest() {
             enter();
             return many_sends(rank, short, &[barrier]);
         }
-        let mut tokens = many_receives(rank, enter);
+        let mut tokens = many_receives(rank, &mut memory.numbers, enter);
         tokens.push(rank.send(&slice(short), 1, 2, &[barrier]));
         tokens
     });
