@@ -52,6 +52,35 @@ fn a_body_in_a_wait_with_a_limit_goes_on() {
 }
 
 #[test]
+fn what_is_declared_in_a_world_that_is_detached_may_wait_for_a_promise() {
+    on_ranks(&config(), |rank| {
+        let mut memory = [0u8; 8];
+        let (mut promise, name) = (norn_token::default(), c"later");
+        let peer = 1 - rank.rank;
+        // SAFETY: the output is writable, the name zero-terminated.
+        ok(unsafe { norn_promise(rank.rt, name.as_ptr(), &mut promise) });
+        if rank.rank == 0 {
+            let _ = rank.send(&slice(&[1u8; 8]), peer, 0, &[promise]);
+            let _ = rank.recv(&room(&mut memory), peer, 0, &[]);
+        } else {
+            let received = rank.recv(&room(&mut memory), peer, 0, &[]);
+            let _ = rank.send(&slice(&[1u8; 8]), peer, 0, &[received]);
+        }
+        let runtime = rank.rt as usize;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                // SAFETY: the runtime is closed only after the detach.
+                ok(unsafe { norn_fulfill(runtime as *mut norn_runtime, promise) });
+            });
+            // SAFETY: nothing uses the handle any more.
+            ok(unsafe { norn_world_detach(rank.world, 20_000_000_000) });
+        });
+        assert_eq!(memory, [1; 8]);
+    });
+}
+
+#[test]
 fn a_message_of_another_world_of_the_runtime_makes_a_rank_go_on() {
     registered();
     for seed in 0..40 {

@@ -309,6 +309,13 @@ impl Lines {
         waiting.collect()
     }
 
+    /// Whether some exchange waits for the graph.
+    pub(crate) fn has_waiting(&self) -> bool {
+        let mut queues = self.queues.lock();
+        let mut lines = queues.all().values().flatten();
+        lines.any(|exchange| exchange.stage() == stage::DECLARED)
+    }
+
     /// Where sends are declared and not posted: to whom, on which wire.
     pub(crate) fn unposted_sends(&self) -> Vec<(i32, Wire)> {
         let mut queues = self.queues.lock();

@@ -94,7 +94,11 @@ impl World {
         }
         // Nothing that comes from elsewhere than this world: a kernel's end, another world's message, a limit of time, a hold
         // that somebody outside takes off. None of these begins again before a message of this world comes.
-        let may_go_on = runtime.others_may_bring(self)
+        // In a world that is detached from a runtime that is neither sealed nor closing, what is declared may wait for anything.
+        let graph = runtime.graph();
+        let is_open = !graph.sealed.load(Ordering::SeqCst) && !graph.closing.load(Ordering::SeqCst);
+        let may_go_on = (is_open && self.lines.has_waiting())
+            || runtime.others_may_bring(self)
             || runtime.blocked.any_limited()
             || runtime.somebody_holds();
         if !may_go_on && self.rested_at.swap(now, Ordering::SeqCst) != now {
