@@ -83,23 +83,21 @@ fn what_is_declared_in_a_world_that_is_detached_may_wait_for_a_promise() {
 #[test]
 fn a_message_of_another_world_of_the_runtime_makes_a_rank_go_on() {
     registered();
-    for seed in 0..8 {
-        let fast = sim::Job::start(sim::Config {
-            delay: 0,
-            seed,
-            ..config()
+    // Messages of the second world are slow.
+    for (seed, way) in (0..).zip(WAYS.into_iter().cycle().take(8)) {
+        let jobs = [0, 400].map(|delay| {
+            sim::Job::start(sim::Config {
+                seed,
+                delay,
+                ..config()
+            })
         });
-        let slow = sim::Job::start(sim::Config {
-            delay: 100,
-            seed,
-            ..config()
-        });
-        let jobs = [&fast, &slow];
+        let jobs = &jobs;
         std::thread::scope(|scope| {
             for rank in 0..2 {
                 scope.spawn(move || {
-                    let rt = open(WAYS[seed as usize % WAYS.len()]);
-                    let worlds = jobs.map(|job| {
+                    let rt = open(way);
+                    let worlds = jobs.each_ref().map(|job| {
                         job.initialise_here(rank);
                         let mut world = null_mut();
                         // SAFETY: the pointers are of live variables.
@@ -113,16 +111,21 @@ fn a_message_of_another_world_of_the_runtime_makes_a_rank_go_on() {
                             size: 2,
                         }
                     });
-                    let mut memory = [0u8; 8];
+                    let mut memory = [[0u8; 8]; 2];
+                    let [first, second] = memory.each_mut();
                     if rank == 0 {
-                        let came = worlds[1].recv(&room(&mut memory), 1, 0, &[]);
+                        let came = worlds[1].recv(&room(first), 1, 0, &[]);
                         let _ = worlds[0].send(&slice(&[1u8; 8]), 1, 0, &[came]);
+                        // It listens in the first world too.
+                        let _ = worlds[0].recv(&room(second), 1, 0, &[]);
                     } else {
-                        let _ = worlds[1].send(&slice(&[2u8; 8]), 0, 0, &[]);
-                        let _ = worlds[0].recv(&room(&mut memory), 0, 0, &[]);
+                        let _ = worlds[1].send(&slice(&[1u8; 8]), 0, 0, &[]);
+                        let came = worlds[0].recv(&room(first), 0, 0, &[]);
+                        let _ = worlds[0].send(&slice(&[1u8; 8]), 0, 0, &[came]);
                     }
                     ok(drains(&worlds[0]));
-                    assert_eq!(memory, [2 - rank as u8; 8]);
+                    assert_eq!(memory[0], [1; 8]);
+                    assert_eq!(memory[1], [1 - rank as u8; 8]);
                 });
             }
         });
