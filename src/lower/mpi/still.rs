@@ -21,6 +21,9 @@
 //! (Only a cancel by the application breaks it: then what was blocked is sent as a poison, and receives that wait for a rank
 //! that closes may fail at that very moment.) Where collectives are waited for, nothing is concluded.
 //!
+//! Not found: closing ranks of which each waits for several others of them, itself included (a knot). Each could say that all its wires are blocked
+//! only after the others have; it takes a wave that asks all of them at once.
+//!
 //! To tell all costs a message a rank. It comes late, so that an end where all close is found without it.
 
 use std::collections::{HashMap, HashSet};
