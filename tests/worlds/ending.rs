@@ -208,20 +208,7 @@ fn two_worlds_of_a_runtime_do_not_meet() {
         for rank in 0..2 {
             scope.spawn(move || {
                 let rt = open(WAYS[1]);
-                let worlds = jobs.map(|job| {
-                    job.initialise_here(rank);
-                    let mut world = null_mut();
-                    // SAFETY: the pointers are of live variables.
-                    ok(unsafe {
-                        norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world)
-                    });
-                    Rank {
-                        rt,
-                        world,
-                        rank: rank as i32,
-                        size: 2,
-                    }
-                });
+                let worlds = jobs.map(|job| attach(rt, job, rank));
                 let peer = 1 - rank as i32;
                 let given = [[rank as u8; 8], [rank as u8 + 10; 8]];
                 let mut got = [[9u8; 8], [9u8; 8]];

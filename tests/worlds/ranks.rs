@@ -198,6 +198,20 @@ unsafe impl Sync for Rank {}
 
 /// Memory that norn only reads. What it writes must be a `Room`: the compiler may take what it lent out as shared for
 /// unchanged.
+/// A rank of a job, attached to a runtime by the thread that is to be the one that has initialised MPI.
+pub fn attach(rt: *mut norn_runtime, job: &sim::Job, rank: usize) -> Rank {
+    job.initialise_here(rank);
+    let mut world = std::ptr::null_mut();
+    // SAFETY: the pointers are of live variables.
+    ok(unsafe { norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world) });
+    Rank {
+        rt,
+        world,
+        rank: rank as i32,
+        size: job.comms.len() as i32,
+    }
+}
+
 pub fn slice<T>(memory: &[T]) -> norn_slice {
     bytes_at(memory.as_ptr().cast_mut().cast(), size_of_val(memory))
 }

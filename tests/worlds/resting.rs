@@ -1,7 +1,6 @@
 //! Ranks that close, and do not rest although they look like it.
 
 use std::ffi::c_void;
-use std::ptr::null_mut;
 
 use norn::abi::runtime::*;
 use norn::abi::status::*;
@@ -97,20 +96,7 @@ fn a_message_of_another_world_of_the_runtime_makes_a_rank_go_on() {
             for rank in 0..2 {
                 scope.spawn(move || {
                     let rt = open(way);
-                    let worlds = jobs.each_ref().map(|job| {
-                        job.initialise_here(rank);
-                        let mut world = null_mut();
-                        // SAFETY: the pointers are of live variables.
-                        ok(unsafe {
-                            norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world)
-                        });
-                        Rank {
-                            rt,
-                            world,
-                            rank: rank as i32,
-                            size: 2,
-                        }
-                    });
+                    let worlds = jobs.each_ref().map(|job| attach(rt, job, rank));
                     let mut memory = [[0u8; 8]; 2];
                     let [first, second] = memory.each_mut();
                     if rank == 0 {

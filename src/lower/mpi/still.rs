@@ -362,42 +362,38 @@ impl Engine {
     fn tell_blocked(&mut self, (still, epoch): (i32, u64), found: Vec<(i32, Wire)>) {
         let mut by_peer: HashMap<i32, Vec<Wire>> = HashMap::new();
         for (peer, wire) in found {
-            let now = (epoch, self.peers[peer].sent);
-            if self.still.told.insert((still, peer, Some(wire)), now) != Some(now) {
+            if self.is_new((still, epoch), peer, Some(wire)) {
                 by_peer.entry(peer).or_default().push(wire);
             }
         }
         for (peer, wires) in by_peer {
-            let sent = self.peers[peer].sent;
             for some in wires.chunks(MOST_WIRES) {
-                self.tell(
-                    peer,
-                    &Control::Blocked {
-                        still,
-                        epoch,
-                        sent,
-                        wires: some.to_vec(),
-                    },
-                );
+                self.say_blocked((still, epoch), peer, some);
             }
         }
     }
 
     fn tell_all_blocked(&mut self, (still, epoch): (i32, u64)) {
         for peer in 0..self.peers.size() {
-            let sent = self.peers[peer].sent;
-            let now = (epoch, sent);
-            if self.still.told.insert((still, peer, None), now) != Some(now) {
-                self.tell(
-                    peer,
-                    &Control::Blocked {
-                        still,
-                        epoch,
-                        sent,
-                        wires: Vec::new(),
-                    },
-                );
+            if self.is_new((still, epoch), peer, None) {
+                self.say_blocked((still, epoch), peer, &[]);
             }
         }
+    }
+
+    /// Whether a peer was not told that, since this rank has sent to it last. It is told now.
+    fn is_new(&mut self, (still, epoch): (i32, u64), peer: i32, wire: Option<Wire>) -> bool {
+        let now = (epoch, self.peers[peer].sent);
+        self.still.told.insert((still, peer, wire), now) != Some(now)
+    }
+
+    fn say_blocked(&mut self, (still, epoch): (i32, u64), peer: i32, wires: &[Wire]) {
+        let blocked = Control::Blocked {
+            still,
+            epoch,
+            sent: self.peers[peer].sent,
+            wires: wires.to_vec(),
+        };
+        self.tell(peer, &blocked);
     }
 }
