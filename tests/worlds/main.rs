@@ -14,7 +14,6 @@ mod held;
 mod limits;
 mod progress;
 mod ranks;
-mod resting;
 mod seeming;
 mod still;
 mod tags;
