@@ -9,8 +9,9 @@ use crate::abi::status::norn_status;
 /// Most bytes of one.
 pub(crate) const LARGEST: usize = 512;
 
-/// Most wires that one names.
+/// Most wires that one names, and most ranks or lanes.
 pub(crate) const MOST_WIRES: usize = 48;
+pub(crate) const MOST_MEMBERS: usize = 40;
 
 /// Where a message travels: tags of one lane between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,25 +90,43 @@ pub(crate) enum Control {
     Rested { by_tags: bool },
     /// All ranks rest, and not all that was sent has been received: what no receive is posted for is taken in and kept.
     TakeIn,
-    /// A rank that closes or is sealed has rested for a while, and has sent this one `sent` messages. In this epoch of its
-    /// own it sends nothing more.
-    Still { epoch: u64, sent: u64 },
-    /// While `still` stands still in its epoch, nothing comes on these wires (none: on any) beyond the `sent` messages of this rank.
-    Blocked {
-        still: i32,
+    /// A rank that closes or is sealed has rested for a while, has sent this one `sent` messages, and has made so many calls on each
+    /// of the first lanes. In this epoch of its own it sends nothing more and makes no call.
+    Still {
         epoch: u64,
+        sent: u64,
+        calls: [u64; LANES],
+    },
+    /// These ranks, each in its epoch, are supposed not to go on; beside those named in the same wave before. None: nothing is.
+    Suppose { wave: u64, members: Vec<(i32, u64)> },
+    /// Under the supposition of that leader and wave, nothing comes on these wires (none: on any) beyond the `sent` messages of this rank.
+    Blocked {
+        leader: i32,
+        wave: u64,
         sent: u64,
         wires: Vec<Wire>,
     },
+    /// As `Blocked`: on these lanes this rank makes no more than so many calls.
+    Frozen {
+        leader: i32,
+        wave: u64,
+        lanes: Vec<(u32, u64)>,
+    },
+    /// To the leader: under its supposition this rank, one of those that it has named, does not go on.
+    Stuck { wave: u64 },
+    /// To those that were named: they wait for each other. `spares`: what they have declared does not fail yet.
+    Conclude { wave: u64, spares: bool },
     /// A rank that stands still waits, by way of others, for what it would send itself: nothing comes, except on the wires of
     /// `spares`, where it has declared something. `last`: no further part of this list follows.
     Never {
+        leader: i32,
+        wave: u64,
         epoch: u64,
         spares: Vec<Wire>,
         last: bool,
     },
-    /// `Never` has ended receives.
-    Cut { epoch: u64 },
+    /// To the leader: `Never` has ended something.
+    Cut { wave: u64 },
     /// Verify mode: what the next message of this wire is.
     Declared(Wire, Identity),
 }
@@ -159,26 +178,58 @@ impl Control {
                     .pairs(&rest.lanes)
             }
             Self::Confirm { wave } => writer.u32(11).u64(*wave),
-            Self::Still { epoch, sent } => writer.u32(16).u64(*epoch).u64(*sent),
+            Self::Still { epoch, sent, calls } => {
+                writer.u32(16).u64(*epoch).u64(*sent);
+                calls
+                    .iter()
+                    .fold(&mut writer, |writer, made| writer.u64(*made))
+            }
+            Self::Suppose { wave, members } => {
+                writer.u32(20).u64(*wave).u32(members.len() as u32);
+                let each = members.iter();
+                each.fold(&mut writer, |writer, (rank, epoch)| {
+                    writer.u32(*rank as u32).u64(*epoch)
+                })
+            }
             Self::Blocked {
-                still,
-                epoch,
+                leader,
+                wave,
                 sent,
                 wires,
+            } => writer
+                .u32(17)
+                .u32(*leader as u32)
+                .u64(*wave)
+                .u64(*sent)
+                .wires(wires),
+            Self::Frozen {
+                leader,
+                wave,
+                lanes,
             } => {
-                writer.u32(17).u32(*still as u32).u64(*epoch).u64(*sent);
-                writer.wires(wires)
+                writer.u32(21).u32(*leader as u32).u64(*wave);
+                writer.u32(lanes.len() as u32);
+                let each = lanes.iter();
+                each.fold(&mut writer, |writer, (lane, calls)| {
+                    writer.u32(*lane).u64(*calls)
+                })
             }
+            Self::Stuck { wave } => writer.u32(22).u64(*wave),
+            Self::Conclude { wave, spares } => writer.u32(23).u64(*wave).u32(u32::from(*spares)),
             Self::Never {
+                leader,
+                wave,
                 epoch,
                 spares,
                 last,
             } => writer
                 .u32(18)
+                .u32(*leader as u32)
+                .u64(*wave)
                 .u64(*epoch)
                 .u32(u32::from(*last))
                 .wires(spares),
-            Self::Cut { epoch } => writer.u32(19).u64(*epoch),
+            Self::Cut { wave } => writer.u32(19).u64(*wave),
             Self::Rested { by_tags } => writer.u32(12).u32(u32::from(*by_tags)),
             Self::Declared(wire, identity) => writer
                 .u32(8)
@@ -257,20 +308,39 @@ impl Control {
             16 => Self::Still {
                 epoch: reader.u64()?,
                 sent: reader.u64()?,
+                calls: reader.numbers()?,
+            },
+            20 => Self::Suppose {
+                wave: reader.u64()?,
+                members: reader.list(|reader| Some((reader.u32()? as i32, reader.u64()?)))?,
             },
             17 => Self::Blocked {
-                still: reader.u32()? as i32,
-                epoch: reader.u64()?,
+                leader: reader.u32()? as i32,
+                wave: reader.u64()?,
                 sent: reader.u64()?,
                 wires: reader.wires()?,
             },
+            21 => Self::Frozen {
+                leader: reader.u32()? as i32,
+                wave: reader.u64()?,
+                lanes: reader.list(|reader| Some((reader.u32()?, reader.u64()?)))?,
+            },
+            22 => Self::Stuck {
+                wave: reader.u64()?,
+            },
+            23 => Self::Conclude {
+                wave: reader.u64()?,
+                spares: reader.u32()? != 0,
+            },
             18 => Self::Never {
+                leader: reader.u32()? as i32,
+                wave: reader.u64()?,
                 epoch: reader.u64()?,
                 last: reader.u32()? != 0,
                 spares: reader.wires()?,
             },
             19 => Self::Cut {
-                epoch: reader.u64()?,
+                wave: reader.u64()?,
             },
             12 => Self::Rested {
                 by_tags: reader.u32()? != 0,
@@ -351,9 +421,19 @@ impl Reader<'_> {
             tag: self.u32()? as i32,
         })
     }
-    fn wires(&mut self) -> Option<Vec<Wire>> {
+    fn numbers<const N: usize>(&mut self) -> Option<[u64; N]> {
+        let mut numbers = [0; N];
+        for number in &mut numbers {
+            *number = self.u64()?;
+        }
+        Some(numbers)
+    }
+    fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.u32()?;
-        (0..count).map(|_| self.wire()).collect()
+        (0..count).map(|_| one(self)).collect()
+    }
+    fn wires(&mut self) -> Option<Vec<Wire>> {
+        self.list(Self::wire)
     }
     fn text(&mut self) -> Option<String> {
         let length = self.u32()? as usize;
@@ -453,15 +533,32 @@ mod tests {
             Control::Still {
                 epoch: 1 << 40,
                 sent: 3,
+                calls: core::array::from_fn(|lane| lane as u64),
+            },
+            Control::Suppose {
+                wave: 1 << 40,
+                members: vec![(5, 1 << 41); MOST_MEMBERS],
             },
             Control::Blocked {
-                still: 5,
-                epoch: 9,
+                leader: 5,
+                wave: 9,
                 sent: 1 << 40,
                 wires: vec![wire; MOST_WIRES],
             },
-            Control::Cut { epoch: 9 },
+            Control::Frozen {
+                leader: 5,
+                wave: 9,
+                lanes: vec![(3, 1 << 40); MOST_MEMBERS],
+            },
+            Control::Stuck { wave: 9 },
+            Control::Conclude {
+                wave: 9,
+                spares: true,
+            },
+            Control::Cut { wave: 9 },
             Control::Never {
+                leader: 5,
+                wave: 9,
                 epoch: 9,
                 spares: vec![wire; MOST_WIRES],
                 last: true,

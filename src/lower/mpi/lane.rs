@@ -84,6 +84,18 @@ impl Lane {
         self.current.take().into_iter().chain(unexplained).collect()
     }
 
+    /// Calls made.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// The number of the call that a request under way is for.
+    pub(super) fn call_in(&self, slot: i32) -> Option<u64> {
+        let mut under_way = self.under_way.iter();
+        let (call, _) = under_way.find(|(_, other)| *other == slot)?;
+        Some(*call)
+    }
+
     /// Why the next call is not made by any rank, if so.
     pub(super) fn ended(&self) -> Option<&Record> {
         let (first, record) = self.end.as_ref()?;
@@ -225,9 +237,14 @@ impl Engine {
             room.waited = None;
             return;
         }
-        if !self.sinks && !self.resting.over {
+        let gives_up = self.gives_up(world, lane);
+        if !self.sinks && !self.resting.over && !gives_up {
             return;
         }
+        if gives_up {
+            self.has_given_up(world);
+        }
+        let room = &mut self.lanes[lane as usize];
         room.waited = None;
         if (call, agreement) != (room.calls + 1, room.number + 1) {
             let record = self.failed.clone().unwrap_or_else(|| left(world));

@@ -309,6 +309,28 @@ impl Lines {
         waiting.collect()
     }
 
+    /// The first collective of each lane, if it waits for the graph: the lane, its node.
+    pub(crate) fn first_unposted_collectives(&self) -> Vec<(u32, u32)> {
+        let mut queues = self.queues.lock();
+        let lines = queues.all().iter();
+        let waiting = lines.filter_map(|(line, queue)| match (line, queue.front()) {
+            (Line::Collectives { lane }, Some(first))
+                if first.stage() == stage::DECLARED && !first.token().is_zero() =>
+            {
+                Some((*lane, first.token().index()))
+            }
+            _ => None,
+        });
+        waiting.collect()
+    }
+
+    /// Whether collectives of a lane are declared that no call was made for.
+    pub(crate) fn has_collectives(&self, lane: u32) -> bool {
+        let mut queues = self.queues.lock();
+        let line = queues.all().get(&Line::Collectives { lane });
+        line.is_some_and(|queue| queue.iter().any(|other| other.stage() != stage::POSTED))
+    }
+
     /// Whether some exchange waits for the graph.
     pub(crate) fn has_waiting(&self) -> bool {
         let mut queues = self.queues.lock();

@@ -21,7 +21,7 @@
 //! | `quit` | a rank closes and cancels while others wait for it |
 //! | `finalize` | MPI_Finalize while a world is attached |
 //! | `rest` | all ranks close, and each waits for another |
-//! | `still` | one rank closes, and waits by way of others for itself |
+//! | `still`, `suppose` | some ranks close, and wait by way of others for each other |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
 //! | `lane`, `collective` | where collectives run, and what becomes of one that some rank never enters |
@@ -61,6 +61,7 @@ mod rest;
 pub(crate) mod stage;
 mod still;
 mod straight;
+mod suppose;
 // Plug-ins have a header of their own, and norn.h must not repeat it.
 /// cbindgen:ignore
 pub mod table;

@@ -159,11 +159,20 @@ impl Engine {
         })
     }
 
+    /// Whether this rank goes on when another one has said what it has to say.
+    fn expects_words(&self) -> bool {
+        self.has_suspects()
+            || self.has_unexplained()
+            || self.verify.waits()
+            || self.kept.is_waited_for()
+    }
+
     /// How this rank rests, if it does.
     pub(super) fn own_rest(&self, world: &World) -> Option<Rest> {
         let activity = world.activity();
         let ending = world.life.load(Ordering::SeqCst) != life::OPEN && world.live() == 0;
-        let rests = ending || world.rested_at.load(Ordering::SeqCst) == activity + 1;
+        let rests = ending
+            || (world.rested_at.load(Ordering::SeqCst) == activity + 1 && !self.expects_words());
         let (sent, received) = self.peers.totals();
         let same =
             |rest: &Rest| (rest.activity, rest.sent, rest.received) == (activity, sent, received);

@@ -117,19 +117,31 @@ impl Engine {
                     self.fail_world(world, record, finished);
                 }
             }
-            Control::Still { epoch, sent } => self.still_told(source, epoch, sent),
+            Control::Still { epoch, sent, calls } => self.still_told(source, epoch, sent, calls),
+            Control::Suppose { wave, members } => self.suppose_told(source, wave, members),
             Control::Blocked {
-                still,
-                epoch,
+                leader,
+                wave,
                 sent,
                 wires,
-            } => self.blocked_told(source, (still, epoch), sent, wires),
+            } => self.blocked_told(source, (leader, wave), sent, wires),
+            Control::Frozen {
+                leader,
+                wave,
+                lanes,
+            } => self.frozen_told(source, (leader, wave), lanes),
+            Control::Stuck { wave } => self.stuck_told(source, wave),
+            Control::Conclude { wave, spares } => {
+                self.conclude_told(world, (source, wave), spares, finished);
+            }
             Control::Never {
+                leader,
+                wave,
                 epoch,
                 spares,
                 last,
-            } => self.never_told(source, epoch, spares, last),
-            Control::Cut { epoch } => self.cut_told(epoch),
+            } => self.never_told(source, (leader, wave), epoch, spares, last),
+            Control::Cut { wave } => self.cut_told(wave),
             Control::Declared(wire, identity) => {
                 self.identity_told(world, source, wire, identity, finished);
             }

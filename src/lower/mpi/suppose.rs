@@ -1,0 +1,356 @@
+//! Which ranks are supposed not to go on, and what becomes of it when that is right; see `still` for the whole.
+//!
+//! The first of the ranks that stand still leads. It looks for the largest set of them in which all are stuck if none of them goes on:
+//!
+//! 1. It names all ranks that stand still, in a *wave* of that number (`Suppose`). Who stands still later is added to the wave;
+//!    where one has gone on, a new wave begins. As long as no member is stuck, it only waits.
+//! 2. When some are stuck and nothing was heard for a while, it names only these, in a new wave: what was said before relied on the
+//!    others. And so on, until all are stuck or none is. In the latter case it begins with all again; with
+//!    the same ranks stuck it does this later and later, and more slowly, for what was not said in time may still come.
+//! 3. Where all are stuck, it tells them so (`Conclude`). Each member says `Never` to all ranks, and the receives that are
+//!    posted for it fail: first those on wires on which it has declared no message. Who waits in a call of a lane
+//!    says so (`Waits`), and the member makes it, with "not entered": first where it has declared no collective on that lane.
+//!    What this has ended, the leader is told (`Cut`). Where it has ended nothing, the others fail too: there, what
+//!    members have declared is behind what they wait for.
+//!
+//! A wave may be too small, and then nothing comes of it; it cannot be wrong. So it does not matter if some lead at the same time, and
+//! a rank takes the lead if those before it have not gone on for very long: they may be inside a body.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::{Duration, Instant};
+
+use super::control::{Control, MOST_MEMBERS, MOST_WIRES, Wire};
+use super::engine::{Cancelled, Engine, Finished};
+use super::still::long;
+use super::world::World;
+
+/// After how many rests before `Still` a rank leads where another stands still before it, for each such.
+const LATER: u32 = 64;
+
+/// The longest pause before the same is tried again, in such rests.
+const LATEST: u32 = 64;
+
+/// What all members have been told.
+struct Concluded {
+    when: Instant,
+    /// Until it is told again, if it ends nothing.
+    pause: Duration,
+    /// It has ended something.
+    cut: bool,
+}
+
+/// What this rank does as the leader.
+struct Wave {
+    members: BTreeMap<i32, u64>,
+    stuck: BTreeSet<i32>,
+    /// All that stood still were named.
+    is_whole: bool,
+    /// When it began, or something was heard of it.
+    changed: Instant,
+    concluded: Option<Concluded>,
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(crate) struct Lead {
+    /// The number of the latest wave.
+    number: u64,
+    wave: Option<Wave>,
+    /// Ranks that stood still when all were last named.
+    known: BTreeMap<i32, u64>,
+    /// Those of them that were stuck when the others were last left out, and when that was.
+    tried: Option<(BTreeSet<i32>, Instant)>,
+    /// How often that came to nothing.
+    failures: u32,
+    /// The latest conclusion has ended nothing.
+    spares_nothing: bool,
+}
+
+impl Lead {
+    /// How long nothing is heard until it is taken that nothing more is said.
+    fn patience(&self, long: Duration) -> Duration {
+        (long * (1 << self.failures.min(16))).min(long * LATEST)
+    }
+}
+
+impl Engine {
+    /// In a pass of a rank that stands still.
+    pub(super) fn lead(&mut self, world: &World) {
+        let known = self.known_still();
+        let long = long(world);
+        if !known.contains_key(&self.rank) {
+            return; // it has not heard itself yet
+        }
+        let before = known.range(..self.rank).count() as u32;
+        let rested = self
+            .still
+            .since
+            .map_or(Duration::ZERO, |(_, since)| since.elapsed());
+        if before != 0 && rested < long * LATER * before {
+            return self.lead_no_more();
+        }
+        if known != self.still.lead.known || self.still.lead.wave.is_none() {
+            return self.name_all(known, long);
+        }
+        let lead = &mut self.still.lead;
+        let patience = lead.patience(long);
+        let Some(wave) = &mut lead.wave else { return };
+        let quiet = wave.changed.elapsed();
+        if let Some(concluded) = &wave.concluded {
+            let since = concluded.when.elapsed();
+            if concluded.cut && since >= long {
+                lead.spares_nothing = false;
+                self.name_all(known, Duration::ZERO);
+            } else if !concluded.cut && since >= concluded.pause {
+                lead.spares_nothing = true;
+                let pause = (concluded.pause * 2).min(long * LATEST);
+                self.conclude(pause);
+            }
+        } else if wave.stuck.len() == wave.members.len() {
+            self.conclude(long);
+        } else if quiet < patience {
+            // More may be heard.
+        } else if !wave.stuck.is_empty() {
+            let tried = lead
+                .tried
+                .as_ref()
+                .filter(|(stuck, _)| *stuck == wave.stuck);
+            if wave.is_whole && tried.is_some_and(|(_, when)| when.elapsed() < patience * 4) {
+                return;
+            }
+            let stuck =
+                |(rank, epoch): (&i32, &u64)| wave.stuck.contains(rank).then_some((*rank, *epoch));
+            let members = wave.members.iter().filter_map(stuck).collect();
+            if wave.is_whole {
+                lead.tried = Some((wave.stuck.clone(), Instant::now()));
+            }
+            self.name(members, false);
+        } else if !wave.is_whole {
+            lead.failures += 1;
+            self.name(known, true);
+        }
+    }
+
+    /// Ranks that stand still and have not been heard of since.
+    fn known_still(&self) -> BTreeMap<i32, u64> {
+        let ranks = self.still.ranks.iter();
+        let stays = |rank: i32, sent: u64| {
+            let peer = &self.peers[rank];
+            !peer.leaves() && !peer.lost && peer.received <= sent
+        };
+        ranks
+            .filter(|(rank, stands)| stays(**rank, stands.sent))
+            .map(|(rank, stands)| (*rank, stands.epoch))
+            .collect()
+    }
+
+    /// Other ranks stand still than before. `pause`: how long after the last change, for they come one after the other.
+    fn name_all(&mut self, known: BTreeMap<i32, u64>, pause: Duration) {
+        let lead = &mut self.still.lead;
+        if let Some(wave) = &mut lead.wave {
+            if wave.changed.elapsed() < pause {
+                return;
+            }
+            let stay = |(rank, epoch): (&i32, &u64)| known.get(rank) == Some(epoch);
+            if wave.is_whole && wave.concluded.is_none() && wave.members.iter().all(stay) {
+                let fresh = known
+                    .iter()
+                    .filter(|(rank, _)| !wave.members.contains_key(rank));
+                let fresh: Vec<(i32, u64)> = fresh.map(|(rank, epoch)| (*rank, *epoch)).collect();
+                wave.members.clone_from(&known);
+                wave.changed = Instant::now();
+                lead.known = known;
+                return self.tell_members(&fresh);
+            }
+        }
+        lead.known.clone_from(&known);
+        lead.tried = None;
+        lead.failures = 0;
+        self.name(known, true);
+    }
+
+    /// Begins a wave.
+    fn name(&mut self, members: BTreeMap<i32, u64>, is_whole: bool) {
+        let lead = &mut self.still.lead;
+        lead.number += 1;
+        let named: Vec<(i32, u64)> = members
+            .iter()
+            .map(|(rank, epoch)| (*rank, *epoch))
+            .collect();
+        lead.wave = Some(Wave {
+            members,
+            stuck: BTreeSet::new(),
+            is_whole,
+            changed: Instant::now(),
+            concluded: None,
+        });
+        self.tell_members(&named);
+    }
+
+    fn tell_members(&mut self, members: &[(i32, u64)]) {
+        let wave = self.still.lead.number;
+        for some in members.chunks(MOST_MEMBERS) {
+            let members = some.to_vec();
+            self.tell_every(&Control::Suppose { wave, members });
+        }
+    }
+
+    /// This rank goes on, or another one leads.
+    pub(super) fn lead_no_more(&mut self) {
+        let lead = &mut self.still.lead;
+        if lead.wave.take().is_none() {
+            return;
+        }
+        lead.number += 1;
+        lead.known.clear();
+        let wave = lead.number;
+        self.tell_every(&Control::Suppose {
+            wave,
+            members: Vec::new(),
+        });
+    }
+
+    /// All members are stuck.
+    fn conclude(&mut self, pause: Duration) {
+        let lead = &mut self.still.lead;
+        let (number, spares) = (lead.number, !lead.spares_nothing);
+        let Some(wave) = &mut lead.wave else { return };
+        wave.concluded = Some(Concluded {
+            when: Instant::now(),
+            pause,
+            cut: false,
+        });
+        let members: Vec<i32> = wave.members.keys().copied().collect();
+        for member in members {
+            let wave = number;
+            self.tell(member, &Control::Conclude { wave, spares });
+        }
+    }
+
+    // ----- what others say -----
+
+    /// A rank leads. With no members: it does so no more, for it has gone on.
+    pub(crate) fn suppose_told(&mut self, source: i32, wave: u64, members: Vec<(i32, u64)>) {
+        self.still.supposes(source, wave, members);
+    }
+
+    pub(crate) fn stuck_told(&mut self, source: i32, number: u64) {
+        let lead = &mut self.still.lead;
+        if let Some(wave) = lead.wave.as_mut().filter(|_| lead.number == number) {
+            wave.changed = Instant::now();
+            wave.stuck.insert(source);
+        }
+    }
+
+    pub(crate) fn cut_told(&mut self, number: u64) {
+        let lead = &mut self.still.lead;
+        if let Some(wave) = lead.wave.as_mut().filter(|_| lead.number == number)
+            && let Some(concluded) = &mut wave.concluded
+        {
+            concluded.cut = true;
+        }
+    }
+
+    /// This rank, and all that were named with it, wait for each other.
+    pub(crate) fn conclude_told(
+        &mut self,
+        world: &World,
+        leader: (i32, u64),
+        spares: bool,
+        finished: &mut Finished,
+    ) {
+        let Some(epoch) = self.waits_in(world) else {
+            return;
+        };
+        let holds = self.still.supposed.get(&leader.0).is_some_and(|supposed| {
+            supposed.wave == leader.1
+                && supposed.said_stuck
+                && supposed.members.get(&self.rank) == Some(&epoch)
+        });
+        if !holds {
+            return;
+        }
+        let declared = match spares {
+            true => world.lines.unposted_sends(),
+            false => Vec::new(),
+        };
+        self.still.gives_up = Some((epoch, !spares, leader));
+        self.say_never((leader, epoch), &declared);
+        self.answer_all(world, finished);
+    }
+
+    fn say_never(&mut self, (leader, epoch): ((i32, u64), u64), declared: &[(i32, Wire)]) {
+        let (leader, wave) = leader;
+        for rank in 0..self.peers.size() {
+            let of_rank = declared.iter().filter(|(peer, _)| *peer == rank);
+            let spares: Vec<Wire> = of_rank.map(|(_, wire)| *wire).collect();
+            let mut parts = spares.chunks(MOST_WIRES).peekable();
+            loop {
+                let part = parts.next().unwrap_or_default();
+                let last = parts.peek().is_none();
+                let never = Control::Never {
+                    leader,
+                    wave,
+                    epoch,
+                    spares: part.to_vec(),
+                    last,
+                };
+                self.tell(rank, &never);
+                if last {
+                    break;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn never_told(
+        &mut self,
+        source: i32,
+        leader: (i32, u64),
+        epoch: u64,
+        spares: Vec<Wire>,
+        last: bool,
+    ) {
+        self.still.spared.entry(source).or_default().extend(spares);
+        if !last {
+            return;
+        }
+        let spared = self.still.spared.remove(&source).unwrap_or_default();
+        self.cut_off_from(source, leader, epoch, &spared);
+    }
+
+    fn cut_off_from(
+        &mut self,
+        source: i32,
+        (leader, wave): (i32, u64),
+        epoch: u64,
+        spared: &HashSet<Wire>,
+    ) {
+        let received = self.peers[source].received;
+        let stands = self.still.ranks.get(&source);
+        if stands.is_none_or(|stands| (stands.epoch, stands.sent) != (epoch, received)) {
+            return;
+        }
+        if self.cancel_receives_but(Some(source), Cancelled::Never, spared) {
+            self.tell(leader, &Control::Cut { wave });
+        }
+        self.call_leaver(source);
+    }
+
+    /// Whether this rank makes a call of a lane that others wait in, because nothing else will ever come of it.
+    pub(super) fn gives_up(&self, world: &World, lane: u32) -> bool {
+        let Some((epoch, all, _)) = self.still.gives_up else {
+            return false;
+        };
+        epoch == world.activity() && (all || !world.lines.has_collectives(lane))
+    }
+
+    /// It has made one.
+    pub(super) fn has_given_up(&mut self, world: &World) {
+        if let Some((epoch, _, (leader, wave))) = self.still.gives_up
+            && epoch == world.activity()
+        {
+            self.tell(leader, &Control::Cut { wave });
+        }
+    }
+}
