@@ -104,7 +104,7 @@ fn random_worlds_that_take_a_blow_end_right_or_failed() {
 }
 
 #[test]
-fn random_worlds_of_which_one_rank_closes_in_the_middle_end_as_the_oracle_says() {
+fn random_worlds_of_which_some_ranks_close_in_the_middle_end_as_the_oracle_says() {
     // Of these, those of four digits wait for themselves by way of others; most do not.
     let known = [1041, 1139, 1217, 1261, 1439, 1514];
     let (ranks, seeds) = wishes(GRAPHS / 8);

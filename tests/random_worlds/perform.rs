@@ -245,7 +245,7 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -
     if is_closed(order.len() + 1) {
         return Vec::new();
     }
-    if program.closes.as_ref().is_some_and(|(who, _)| *who == me) {
+    if program.submitted_by(me).is_some() {
         closes(NORN_DRAIN);
         return Vec::new();
     }

@@ -51,8 +51,8 @@ pub struct Program {
     pub cancelled: Vec<Cancelled>,
     /// A rank that submits nothing from this step on, and closes.
     pub leaves: Option<(usize, usize)>,
-    /// A rank that closes in the middle, and the steps that it has submitted by then.
-    pub closes: Option<(usize, Vec<usize>)>,
+    /// Ranks that close in the middle, and the steps that each has submitted by then.
+    pub closes: Vec<(usize, Vec<usize>)>,
     /// A rank, how many steps it has submitted, and what it does then.
     pub blow: Option<(usize, usize, Blow)>,
     /// Its collectives are.
@@ -145,7 +145,7 @@ impl Program {
             elements,
             cancelled,
             leaves,
-            closes: None,
+            closes: Vec::new(),
             blow: None,
             unguarded: false,
             window: 8,
@@ -172,23 +172,30 @@ impl Program {
         program
     }
 
-    /// The same without collectives, which are not looked into, and with a rank that closes in the middle.
+    /// The same with ranks, but not all, that close in the middle.
     pub fn closed_in_the_middle(seed: u64, ranks: Option<usize>) -> Self {
         let mut program = Self::random(seed, ranks);
         let mut random = fastrand::Rng::with_seed(!seed);
-        program
-            .steps
-            .retain(|step| !matches!(step, Step::Sum { .. }));
+        if random.bool() {
+            program
+                .steps
+                .retain(|step| !matches!(step, Step::Sum { .. }));
+        }
         program.cancelled.clear();
-        // It is to declare what waits for what it has not declared.
+        // They are to declare what waits for what they have not declared.
         program.window = 60;
         program.leaves = None;
-        let rank = random.usize(..program.ranks);
-        let steps = program.order_of(rank).len();
-        // Of each datum, key and pair those are the first, so what it leaves out is of no consequence for them.
-        let mut order = program.order_of(rank);
-        order.truncate(random.usize(..steps + 1));
-        program.closes = Some((rank, order));
+        let mut who: Vec<usize> = (0..program.ranks).collect();
+        random.shuffle(&mut who);
+        who.truncate(random.usize(1..program.ranks));
+        let cut = |rank: usize| {
+            // Of each datum, key and pair those are the first, so what it leaves out is of no consequence for them.
+            let mut order = program.order_of(rank);
+            order.truncate(random.usize(..order.len() + 1));
+            (rank, order)
+        };
+        let closes = who.into_iter().map(cut).collect();
+        program.closes = closes;
         program
     }
 
@@ -197,9 +204,7 @@ impl Program {
         if self.has_left(rank, number) {
             return false;
         }
-        if let Some((who, steps)) = &self.closes
-            && *who == rank
-        {
+        if let Some(steps) = self.submitted_by(rank) {
             return steps.contains(&number);
         }
         match &self.steps[number] {
@@ -207,6 +212,13 @@ impl Program {
             Step::Message { from, to, .. } => *from == rank || *to == rank,
             Step::Sum { .. } => true,
         }
+    }
+
+    /// What a rank that closes in the middle has submitted by then.
+    pub fn submitted_by(&self, rank: usize) -> Option<&[usize]> {
+        let mut closes = self.closes.iter();
+        let (_, steps) = closes.find(|(who, _)| *who == rank)?;
+        Some(steps)
     }
 
     pub fn has_left(&self, rank: usize, number: usize) -> bool {
@@ -220,10 +232,8 @@ impl Program {
 
     /// The steps of a rank in an order of its own.
     pub fn order_of(&self, rank: usize) -> Vec<usize> {
-        if let Some((who, steps)) = &self.closes
-            && *who == rank
-        {
-            return steps.clone();
+        if let Some(steps) = self.submitted_by(rank) {
+            return steps.to_vec();
         }
         let mut random = fastrand::Rng::with_seed(self.seed ^ (rank as u64 + 1) << 32);
         let mut left: Vec<usize> = (0..self.steps.len())

@@ -1,5 +1,6 @@
-//! A rank that closes and waits, by way of others, for what it will never send.
+//! Ranks that close and wait, by way of others, for what they will never send.
 
+use norn::abi::collective::*;
 use norn::abi::runtime::*;
 use norn::abi::status::*;
 use norn::abi::types::*;
@@ -88,6 +89,16 @@ fn what_nobody_has_received_yet_is_no_reason_to_wait() {
     });
 }
 
+fn barrier(rank: &Rank, after: &[norn_token]) -> norn_token {
+    let mut token = norn_token::default();
+    let mut how = how();
+    how.after = after.as_ptr();
+    how.after_count = after.len() as u64;
+    // SAFETY: the pointers are of live variables.
+    ok(unsafe { norn_barrier(rank.world, &how, &mut token) });
+    token
+}
+
 /// Longer than a rank rests before it says so.
 fn a_while() {
     std::thread::sleep(std::time::Duration::from_millis(400));
@@ -136,5 +147,143 @@ fn who_closes_and_waits_for_what_an_open_rank_may_yet_send_is_waited_for() {
         // The other message that rank 0 waits for was declared by nobody until now.
         ok(rank.wait(rank.send(&slice(&[2u8; 8]), 0, 2, &[])));
         waits_for_rank_0(rank, asked);
+    });
+}
+
+/// Every rank but one waits for all others but itself, declares nothing for them, and closes. The one that is open waits
+/// for the first.
+#[test]
+fn closing_ranks_end_that_each_wait_for_several_of_them() {
+    on_so_many(4, |rank| {
+        let mut memory = [[0u8; 8]; 4];
+        let open = 1;
+        if rank.rank == open {
+            let [first, ..] = memory.each_mut();
+            waits_for_rank_0(rank, rank.recv(&room(first), 0, 1, &[]));
+            return;
+        }
+        for (from, memory) in (0..).zip(&mut memory) {
+            if from != rank.rank && from != open {
+                let _ = rank.recv(&room(memory), from, 0, &[]);
+            }
+        }
+        assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+    });
+}
+
+/// As above, with messages to themselves and from the open rank, which sends them after what it waits for.
+#[test]
+fn closing_ranks_end_that_wait_for_each_other_by_way_of_an_open_one() {
+    on_so_many(3, |rank| {
+        let mut memory = [[0u8; 8]; 3];
+        if rank.rank == 1 {
+            let [first, ..] = memory.each_mut();
+            let asked = rank.recv(&room(first), 0, 1, &[]);
+            let answers = [0, 2].map(|to| rank.send(&slice(&[1u8; 8]), to, 0, &[asked]));
+            waits_for_rank_0(rank, asked);
+            for answer in answers {
+                assert_eq!(rank.wait(answer), NORN_E_PROPAGATED);
+            }
+            return;
+        }
+        for (from, memory) in (0..).zip(&mut memory) {
+            let _ = rank.recv(&room(memory), from, 0, &[]);
+        }
+        assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+    });
+}
+
+#[test]
+fn what_closing_ranks_have_declared_comes_although_they_wait_for_each_other() {
+    on_so_many(3, |rank| {
+        let mut memory = [[0u8; 8]; 2];
+        let [first, second] = memory.each_mut();
+        if rank.rank == 1 {
+            // Rank 0 sends it when it has what rank 2 never sends.
+            let behind = rank.recv(&room(first), 0, 3, &[]);
+            assert_eq!(rank.wait(behind), NORN_E_PROPAGATED, "{}", last_error());
+            let declared = rank.recv(&room(second), 2, 3, &[]);
+            ok(rank.wait(declared));
+            return;
+        }
+        let other = 2 - rank.rank;
+        let asked = rank.recv(&room(first), other, 0, &[]);
+        let after = if rank.rank == 0 { &[asked][..] } else { &[] };
+        let _ = rank.send(&slice(&[3u8; 8]), 1, 3, after);
+        assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+    });
+}
+
+/// Rank 0 closes without the barrier that the others are in; they would send afterwards.
+#[test]
+fn a_close_ends_that_waits_for_what_comes_after_a_collective_that_it_never_enters() {
+    on_so_many(3, |rank| {
+        let mut memory = [[0u8; 8]; 3];
+        if rank.rank == 0 {
+            for (from, memory) in (1..3).zip(&mut memory) {
+                let _ = rank.recv(&room(memory), from, 0, &[]);
+            }
+            assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+            return;
+        }
+        let entered = barrier(rank, &[]);
+        let sent = rank.send(&slice(&[1u8; 8]), 0, 0, &[entered]);
+        assert_eq!(rank.wait(entered), NORN_E_PROPAGATED, "{}", last_error());
+        let told = text(&rank.record(entered).text);
+        assert!(told.contains("rank 0"), "{told}");
+        assert_eq!(rank.wait(sent), NORN_E_PROPAGATED);
+    });
+}
+
+/// Rank 0 closes in a barrier that rank 1 enters only after what rank 0 never sends.
+#[test]
+fn a_close_in_a_collective_ends_that_another_rank_enters_after_what_never_comes() {
+    on_so_many(2, |rank| {
+        let mut memory = [0u8; 8];
+        if rank.rank == 0 {
+            let _ = barrier(rank, &[]);
+            assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+            return;
+        }
+        let asked = rank.recv(&room(&mut memory), 0, 1, &[]);
+        let entered = barrier(rank, &[asked]);
+        waits_for_rank_0(rank, asked);
+        assert_eq!(rank.wait(entered), NORN_E_PROPAGATED);
+    });
+}
+
+/// The same by way of a second collective of the lane, which waits behind the first.
+#[test]
+fn a_close_ends_that_waits_for_what_comes_after_a_later_collective() {
+    on_so_many(3, |rank| {
+        let mut memory = [0u8; 8];
+        if rank.rank == 0 {
+            let _ = rank.recv(&room(&mut memory), 1, 0, &[]);
+            assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+            return;
+        }
+        let _first = barrier(rank, &[]);
+        let second = barrier(rank, &[]);
+        let sent = rank.send(&slice(&[1u8; 8]), 0, 0, &[second]);
+        assert_eq!(rank.wait(second), NORN_E_PROPAGATED, "{}", last_error());
+        assert_eq!(rank.wait(sent), NORN_E_PROPAGATED);
+    });
+}
+
+/// Rank 0 closes, and has declared the barrier, behind what rank 1 sends: nothing is concluded.
+#[test]
+fn who_closes_and_enters_a_collective_later_is_waited_for() {
+    on_so_many(2, |rank| {
+        let mut memory = [0u8; 8];
+        if rank.rank == 0 {
+            let first = rank.recv(&room(&mut memory), 1, 0, &[]);
+            let _ = barrier(rank, &[first]);
+            ok(drains(rank));
+            return;
+        }
+        let entered = barrier(rank, &[]);
+        a_while();
+        ok(rank.wait(rank.send(&slice(&[1u8; 8]), 0, 0, &[])));
+        ok(rank.wait(entered));
     });
 }

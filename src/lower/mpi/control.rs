@@ -125,8 +125,10 @@ pub(crate) enum Control {
         spares: Vec<Wire>,
         last: bool,
     },
-    /// To the leader: `Never` has ended something.
-    Cut { wave: u64 },
+    /// To who said `Never`: it was heard, and has ended receives, or not.
+    Cut { leader: i32, wave: u64, any: bool },
+    /// To the leader: all have heard this rank's `Never`, and something has ended by it, or not.
+    AllCut { wave: u64, any: bool },
     /// Verify mode: what the next message of this wire is.
     Declared(Wire, Identity),
 }
@@ -229,7 +231,12 @@ impl Control {
                 .u64(*epoch)
                 .u32(u32::from(*last))
                 .wires(spares),
-            Self::Cut { wave } => writer.u32(19).u64(*wave),
+            Self::Cut { leader, wave, any } => writer
+                .u32(19)
+                .u32(*leader as u32)
+                .u64(*wave)
+                .u32(u32::from(*any)),
+            Self::AllCut { wave, any } => writer.u32(24).u64(*wave).u32(u32::from(*any)),
             Self::Rested { by_tags } => writer.u32(12).u32(u32::from(*by_tags)),
             Self::Declared(wire, identity) => writer
                 .u32(8)
@@ -340,7 +347,13 @@ impl Control {
                 spares: reader.wires()?,
             },
             19 => Self::Cut {
+                leader: reader.u32()? as i32,
                 wave: reader.u64()?,
+                any: reader.u32()? != 0,
+            },
+            24 => Self::AllCut {
+                wave: reader.u64()?,
+                any: reader.u32()? != 0,
             },
             12 => Self::Rested {
                 by_tags: reader.u32()? != 0,
@@ -555,7 +568,12 @@ mod tests {
                 wave: 9,
                 spares: true,
             },
-            Control::Cut { wave: 9 },
+            Control::Cut {
+                leader: 5,
+                wave: 9,
+                any: true,
+            },
+            Control::AllCut { wave: 9, any: true },
             Control::Never {
                 leader: 5,
                 wave: 9,

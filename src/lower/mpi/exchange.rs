@@ -297,9 +297,7 @@ impl Operation for Exchange {
     }
 
     fn issued_before(&self) -> Option<Token> {
-        if self.stage() == stage::POSTED || self.stage() == stage::ENDED {
-            return None;
-        }
+        // Who has left the line holds nobody up. A collective stays in it while the ranks agree on it.
         self.world.lines.behind(self).map(|next| next.token())
     }
 

@@ -241,9 +241,6 @@ impl Engine {
         if !self.sinks && !self.resting.over && !gives_up {
             return;
         }
-        if gives_up {
-            self.has_given_up(world);
-        }
         let room = &mut self.lanes[lane as usize];
         room.waited = None;
         if (call, agreement) != (room.calls + 1, room.number + 1) {

@@ -35,7 +35,7 @@ use super::control::{Control, MOST_MEMBERS, MOST_WIRES, Wire};
 use super::engine::{Engine, Flight};
 use super::exchange::{Exchange, Message, What};
 use super::rest::LANES;
-use super::suppose::Lead;
+use super::suppose::{GivesUp, Lead};
 use super::table::{NORN_MPI_ALLGATHER, NORN_MPI_ALLREDUCE, NORN_MPI_ALLTOALL, NORN_MPI_BARRIER};
 use super::world::World;
 use crate::run::runtime::Runtime;
@@ -95,9 +95,7 @@ pub(crate) struct Still {
     /// The same of lanes: the wave, and how many calls it had made.
     told_frozen: HashMap<(i32, u32), (u64, u64)>,
     pub(super) lead: Lead,
-    /// The epoch in which this rank makes missing calls of lanes that others wait in; whether also where it has declared one; and
-    /// whom to tell of which wave.
-    pub(super) gives_up: Option<(u64, bool, (i32, u64))>,
+    pub(super) gives_up: Option<GivesUp>,
     /// Of a `Never` whose last part has not come: by who says it.
     pub(super) spared: HashMap<i32, HashSet<Wire>>,
     /// Counts what was heard.

@@ -10,8 +10,8 @@
 //! 3. Where all are stuck, it tells them so (`Conclude`). Each member says `Never` to all ranks, and the receives that are
 //!    posted for it fail: first those on wires on which it has declared no message. Who waits in a call of a lane
 //!    says so (`Waits`), and the member makes it, with "not entered": first where it has declared no collective on that lane.
-//!    What this has ended, the leader is told (`Cut`). Where it has ended nothing, the others fail too: there, what
-//!    members have declared is behind what they wait for.
+//!    All answer whether that has ended something (`Cut`), and the members tell the leader (`AllCut`). Where it has ended nothing, the
+//!    others fail too: there, what members have declared is behind what they wait for.
 //!
 //! A wave may be too small, and then nothing comes of it; it cannot be wrong. So it does not matter if some lead at the same time, and
 //! a rank takes the lead if those before it have not gone on for very long: they may be inside a body.
@@ -35,8 +35,24 @@ struct Concluded {
     when: Instant,
     /// Until it is told again, if it ends nothing.
     pause: Duration,
+    /// What has declared something was spared.
+    spares: bool,
+    /// Members whose `Never` all have heard.
+    heard: BTreeSet<i32>,
     /// It has ended something.
     cut: bool,
+}
+
+/// What this rank has concluded as a member.
+pub(super) struct GivesUp {
+    /// While this is its epoch, it makes missing calls of lanes that others wait in.
+    epoch: u64,
+    /// As the leader says: what it has declared is spared.
+    spares: bool,
+    leader: (i32, u64),
+    /// Ranks that have answered, and whether something has ended.
+    answers: usize,
+    any: bool,
 }
 
 /// What this rank does as the leader.
@@ -62,8 +78,6 @@ pub(crate) struct Lead {
     tried: Option<(BTreeSet<i32>, Instant)>,
     /// How often that came to nothing.
     failures: u32,
-    /// The latest conclusion has ended nothing.
-    spares_nothing: bool,
 }
 
 impl Lead {
@@ -98,16 +112,18 @@ impl Engine {
         let quiet = wave.changed.elapsed();
         if let Some(concluded) = &wave.concluded {
             let since = concluded.when.elapsed();
+            let all_heard = concluded.heard.len() == wave.members.len();
+            let none_cut = !concluded.cut && (all_heard || since >= long * LATEST);
             if concluded.cut && since >= long {
-                lead.spares_nothing = false;
                 self.name_all(known, Duration::ZERO);
-            } else if !concluded.cut && since >= concluded.pause {
-                lead.spares_nothing = true;
+            } else if none_cut && concluded.spares {
+                self.conclude(false, long);
+            } else if none_cut && since >= concluded.pause {
                 let pause = (concluded.pause * 2).min(long * LATEST);
-                self.conclude(pause);
+                self.conclude(true, pause);
             }
         } else if wave.stuck.len() == wave.members.len() {
-            self.conclude(long);
+            self.conclude(true, long);
         } else if quiet < patience {
             // More may be heard.
         } else if !wave.stuck.is_empty() {
@@ -211,13 +227,15 @@ impl Engine {
     }
 
     /// All members are stuck.
-    fn conclude(&mut self, pause: Duration) {
+    fn conclude(&mut self, spares: bool, pause: Duration) {
         let lead = &mut self.still.lead;
-        let (number, spares) = (lead.number, !lead.spares_nothing);
+        let number = lead.number;
         let Some(wave) = &mut lead.wave else { return };
         wave.concluded = Some(Concluded {
             when: Instant::now(),
             pause,
+            spares,
+            heard: BTreeSet::new(),
             cut: false,
         });
         let members: Vec<i32> = wave.members.keys().copied().collect();
@@ -242,12 +260,32 @@ impl Engine {
         }
     }
 
-    pub(crate) fn cut_told(&mut self, number: u64) {
+    /// A rank has heard this one's `Never`, and this one has heard before what calls that one waits in.
+    pub(crate) fn cut_told(&mut self, leader: (i32, u64), any: bool) {
+        let all = self.peers.size() as usize - self.peers.lost();
+        let Some(gives_up) = self.still.gives_up.as_mut() else {
+            return;
+        };
+        if gives_up.leader != leader {
+            return;
+        }
+        gives_up.answers += 1;
+        gives_up.any |= any;
+        // After its last word this rank says nothing more, and nobody needs to hear it.
+        if gives_up.answers == all && !self.said_fin {
+            let (rank, wave) = leader;
+            let any = gives_up.any;
+            self.tell(rank, &Control::AllCut { wave, any });
+        }
+    }
+
+    pub(crate) fn all_cut_told(&mut self, source: i32, number: u64, any: bool) {
         let lead = &mut self.still.lead;
         if let Some(wave) = lead.wave.as_mut().filter(|_| lead.number == number)
             && let Some(concluded) = &mut wave.concluded
         {
-            concluded.cut = true;
+            concluded.heard.insert(source);
+            concluded.cut |= any;
         }
     }
 
@@ -274,7 +312,13 @@ impl Engine {
             true => world.lines.unposted_sends(),
             false => Vec::new(),
         };
-        self.still.gives_up = Some((epoch, !spares, leader));
+        self.still.gives_up = Some(GivesUp {
+            epoch,
+            spares,
+            leader,
+            answers: 0,
+            any: false,
+        });
         self.say_never((leader, epoch), &declared);
         self.answer_all(world, finished);
     }
@@ -328,29 +372,21 @@ impl Engine {
     ) {
         let received = self.peers[source].received;
         let stands = self.still.ranks.get(&source);
-        if stands.is_none_or(|stands| (stands.epoch, stands.sent) != (epoch, received)) {
-            return;
-        }
-        if self.cancel_receives_but(Some(source), Cancelled::Never, spared) {
-            self.tell(leader, &Control::Cut { wave });
-        }
+        let holds = stands.is_some_and(|stands| (stands.epoch, stands.sent) == (epoch, received));
+        let any = holds && self.cancel_receives_but(Some(source), Cancelled::Never, spared);
+        // Before the answer: it is acted upon when that is heard.
         self.call_leaver(source);
+        self.tell(source, &Control::Cut { leader, wave, any });
     }
 
     /// Whether this rank makes a call of a lane that others wait in, because nothing else will ever come of it.
-    pub(super) fn gives_up(&self, world: &World, lane: u32) -> bool {
-        let Some((epoch, all, _)) = self.still.gives_up else {
+    pub(super) fn gives_up(&mut self, world: &World, lane: u32) -> bool {
+        let Some(gives_up) = &mut self.still.gives_up else {
             return false;
         };
-        epoch == world.activity() && (all || !world.lines.has_collectives(lane))
-    }
-
-    /// It has made one.
-    pub(super) fn has_given_up(&mut self, world: &World) {
-        if let Some((epoch, _, (leader, wave))) = self.still.gives_up
-            && epoch == world.activity()
-        {
-            self.tell(leader, &Control::Cut { wave });
-        }
+        let spared = gives_up.spares && world.lines.has_collectives(lane);
+        let does = gives_up.epoch == world.activity() && !spared;
+        gives_up.any |= does;
+        does
     }
 }

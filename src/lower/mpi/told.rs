@@ -141,7 +141,8 @@ impl Engine {
                 spares,
                 last,
             } => self.never_told(source, (leader, wave), epoch, spares, last),
-            Control::Cut { wave } => self.cut_told(wave),
+            Control::Cut { leader, wave, any } => self.cut_told((leader, wave), any),
+            Control::AllCut { wave, any } => self.all_cut_told(source, wave, any),
             Control::Declared(wire, identity) => {
                 self.identity_told(world, source, wire, identity, finished);
             }
