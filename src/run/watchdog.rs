@@ -99,7 +99,7 @@ impl Runtime {
                 }
             }
             let completed = self.completed_tasks();
-            let pending = self.live_tasks() != 0;
+            let pending = self.live_tasks() != 0 && !self.lowerings_are_left_alone();
             if !silence.look(completed, pending) {
                 continue;
             }
