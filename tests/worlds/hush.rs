@@ -79,7 +79,8 @@ const KEY_TO_0: i64 = 0;
 const KEY_TO_1: i64 = 1;
 const KEY_END: i64 = 2;
 
-/// Rank 1, which is never quiet: sends, receives the answer, and waits for the end that rank 0 says.
+/// Rank 1, which is never quiet: sends, receives the answer, waits for the end that rank 0 says, and sends then at last if it
+/// has not before.
 fn never_quiet(rank: &Rank, sends: bool, sent: &Barrier) {
     let (mut answer, mut end) = ([0u8; 8], [0u8; 8]);
     let answered = rank.recv(&room(&mut answer), 0, KEY_TO_1, &[]);
@@ -91,6 +92,9 @@ fn never_quiet(rank: &Rank, sends: bool, sent: &Barrier) {
     poll(rank, answered);
     poll(rank, ended);
     assert_eq!((answer, end), ([7; 8], [9; 8]));
+    if !sends {
+        ok(rank.wait(rank.send(&slice(&[7u8; 8]), 0, KEY_TO_0, &[])));
+    }
 }
 
 fn say_end(rank: &Rank) {
@@ -342,6 +346,9 @@ fn a_body_declares(datatype: norn_type, is_declared_at_once: bool) {
             let mut token = norn_token::default();
             // SAFETY: the pointers are of live variables.
             ok(unsafe { norn_submit(rank.rt, &task, &mut token) });
+            // Something is looked for: a worker that did would not come to run the body.
+            let mut memory = [0u8; 8];
+            let received = rank.recv(&room(&mut memory), 1, KEY_TO_0, &[]);
             flush(rank);
             quiet.wait();
             let calls = job.calls(0);
@@ -356,8 +363,7 @@ fn a_body_declares(datatype: norn_type, is_declared_at_once: bool) {
             // The message goes on, whichever call comes.
             ok(rank.wait(token));
             say_end(rank);
-            // SAFETY: always safe.
-            ok(unsafe { norn_drain(rank.rt, 20_000_000_000) });
+            ok(rank.wait(received));
             fulfiller.close();
         });
     }
