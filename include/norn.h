@@ -1490,6 +1490,15 @@ norn_status norn_world_get(struct norn_world *world,
 // collectives that this makes ready are posted. Call it before a blocking MPI call of your own whose peers may wait for
 // them. Errors: `NORN_E_TIMEOUT` (the text names what keeps it), `NORN_E_WOULD_DEADLOCK` (in a task). Application threads; blocks.
 //
+// Below MPI_THREAD_MULTIPLE it leaves MPI to the application: from its return without an error until the application's next
+// call into norn, no thread of norn's calls MPI. So under MPI_THREAD_SERIALIZED flush before MPI calls of your own, unless nothing of norn's
+// is under way. Calls of task bodies and of callbacks are not the application's; any other is, of whichever thread and on whichever runtime, but for
+// `norn_version`, `norn_status_name`, `norn_last_error` and `norn_mpi_register`. `norn_progress` will do.
+// Until then tasks run on, but nothing is posted, nothing completes that MPI must be asked about, and what calls of other threads wait for does
+// not come: do not wait in MPI for a rank that may wait for such a message. A task that declares a message or reduction with
+// a type or an operation of MPI's waits in that call, since MPI must be asked. In a process with several runtimes this holds for the worlds of all, but only
+// those of this one are flushed: flush one of each. Called in a task of another runtime, it only flushes.
+//
 // # Safety
 // Always safe to call; garbage gives a status.
 norn_status norn_world_flush(struct norn_world *world,
@@ -1546,7 +1555,8 @@ norn_status norn_world_lane(struct norn_world *world,
 // Errors: `NORN_E_INVALID` (the text names the argument), `NORN_E_ORDER` (another thread declares an ordered edge of
 // this pair at this moment), `NORN_E_TAGS` (binding `how->as` would close a cycle through edges that share a tag),
 // `NORN_E_INVALID` too where both ends of a message of a rank to itself are the same datum, `NORN_E_UNSUPPORTED`,
-// `NORN_E_CLOSED`, and those of `norn_submit`. Any thread, inside tasks too; does not block.
+// `NORN_E_CLOSED`, and those of `norn_submit`. Any thread, inside tasks too; does not block, but in a task for a type of
+// MPI's, after `norn_world_flush`.
 //
 // # Safety
 // As `norn_submit`; `from` is readable.

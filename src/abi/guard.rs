@@ -13,6 +13,7 @@ use super::status::{NORN_E_FORKED, NORN_E_INTERNAL, NORN_E_INVALID, NORN_E_VERSI
 use super::status::{norn_status, status_text};
 use super::types::norn_runtime;
 use crate::error::{Error, Result};
+use crate::lower::mpi::hush;
 use crate::run::defect::{Unsound, panic_text};
 
 thread_local! {
@@ -22,12 +23,17 @@ thread_local! {
 }
 
 /// Runs the body of an exported function on a runtime and turns its outcome into a status. A panic poisons the
-/// runtime (`run::defect`): it may have left it half changed.
+/// runtime (`run::defect`): it may have left it half changed. From here on norn may call MPI again, if the application has had
+/// it for itself.
 #[inline(always)]
 pub(crate) fn guard(rt: *mut norn_runtime, body: impl FnOnce() -> Result<()>) -> norn_status {
     if crate::run::fork::in_forked_child() {
         return report(&forked());
     }
+    let body = || {
+        hush::is_called(rt);
+        body()
+    };
     caught(body, |text| handle::poison(rt, text))
 }
 
@@ -40,7 +46,8 @@ pub(crate) fn guard_in_body(body: impl FnOnce() -> Result<()>) -> norn_status {
     caught(body, handle::poison_current)
 }
 
-/// As `guard`, for the few calls that need no runtime and mean something in a forked child too.
+/// As `guard`, for the few calls that need no runtime and mean something in a forked child too. They do nothing, and so norn
+/// goes on leaving MPI to the application where it does.
 #[inline(always)]
 pub(crate) fn guard_anywhere(body: impl FnOnce() -> Result<()>) -> norn_status {
     caught(body, |_| ())

@@ -75,6 +75,12 @@ pub(crate) trait Lowering: Any + Send + Sync {
         let _ = code;
     }
 
+    /// Whether nothing goes on with it because the application wants that, and nothing waits to be begun: no trouble, however
+    /// long that lasts.
+    fn is_left_alone(&self) -> bool {
+        false
+    }
+
     /// What keeps it from going on, if somebody outside has to do something about it; for the watchdog.
     fn trouble(&self) -> Option<String> {
         None

@@ -104,6 +104,13 @@ impl Runtime {
             .try_for_each(|lowering| lowering.detach(self, deadline))
     }
 
+    /// Whether some lowering is left alone by the application's will, and none has trouble.
+    pub(super) fn lowerings_are_left_alone(&self) -> bool {
+        let list = self.lowerings.list.read();
+        list.iter().any(|lowering| lowering.is_left_alone())
+            && list.iter().all(|lowering| lowering.trouble().is_none())
+    }
+
     /// What keeps lowerings from going on, in words.
     pub(super) fn trouble_of_lowerings(&self) -> String {
         let list = self.lowerings.list.read();

@@ -24,7 +24,8 @@
 //! | `gang` | bodies that hold several workers |
 //! | `slice` | described memory, checked against its datum |
 //! | `late` | what a call says whose limit of time has passed |
-//! | `batch`, `records`, `stuck`, `fork` | one idea each |
+//! | `stuck`, `watchdog` | what is left when nothing goes on; who says so |
+//! | `batch`, `records`, `fork` | one idea each |
 
 pub(crate) mod alerts;
 mod allowance;
@@ -74,6 +75,7 @@ mod topology;
 pub(crate) mod turns;
 pub(crate) mod wait;
 mod wait_in_body;
+mod watchdog;
 #[cfg(all(test, shuttle))]
 mod whole;
 pub(crate) mod worker;

@@ -174,6 +174,11 @@ pub(crate) fn in_callback() -> bool {
     IN_CALLBACK.get()
 }
 
+/// Whether norn has called what this thread does: a body, a callback, or anything on a thread of norn's own.
+pub(crate) fn is_called_by_norn() -> bool {
+    !BODY.get().is_null() || IN_CALLBACK.get() || super::thread::is_norns()
+}
+
 /// Workers that are lent to the body this thread runs for `runtime`.
 pub(crate) fn lent_in(runtime: &Runtime) -> usize {
     // SAFETY: BODY points to a `Body` on this thread's stack for as long as it runs.

@@ -1,12 +1,11 @@
-//! What is left when nothing goes on, and the watchdog that says so.
+//! What is left when nothing goes on.
 
 use std::sync::atomic::Ordering;
 
 use super::runtime::Runtime;
 use super::seat;
-use super::thread::{ThreadSpec, spawn};
 use crate::abi::status::NORN_E_DEADLOCK;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::order::failure::SpreadMap;
 use crate::order::node::{BODY_SHARE, flag, kind};
 
@@ -204,93 +203,6 @@ impl Runtime {
             parts.push("nothing is left".into());
         }
         parts.join("; ")
-    }
-
-    /// Starts the thread that reports when nothing completes for long.
-    pub(crate) fn start_watchdog(&self) -> Result<()> {
-        let Some(period) = self.settings.watchdog else {
-            return Ok(());
-        };
-        struct Carried(*const Runtime);
-        // SAFETY: the runtime joins this thread before it is freed.
-        unsafe impl Send for Carried {}
-        impl Carried {
-            fn get(&self) -> &Runtime {
-                // SAFETY: as above.
-                unsafe { &*self.0 }
-            }
-        }
-        let carried = Carried(self);
-        let spec = ThreadSpec {
-            name: "norn:dog".into(),
-            stack_bytes: self.settings.stack_bytes.min(1 << 20),
-            cpus: Some(self.settings.cpus.clone()),
-            floating_point: self.floating_point,
-            thread_hook: None,
-            index: -1,
-            on_defect: Some(self.defect_teller()),
-        };
-        let thread = spawn(spec, move || carried.get().watch(period))?;
-        *self.watchdog.lock() = Some(thread);
-        Ok(())
-    }
-
-    /// Ends the watchdog.
-    pub(crate) fn stop_watchdog(&self) {
-        *self.watchdog_bell.0.lock() = true;
-        self.watchdog_bell.1.notify_all();
-        if let Some(thread) = self.watchdog.lock().take() {
-            let _ = thread.join();
-        }
-    }
-
-    /// The watchdog's life: one look a period.
-    fn watch(&self, period: std::time::Duration) {
-        let mut seen = 0;
-        let mut reported = false;
-        loop {
-            {
-                let mut stop = self.watchdog_bell.0.lock();
-                if *stop {
-                    return;
-                }
-                self.watchdog_bell.1.wait_for(&mut stop, period);
-                if *stop {
-                    return;
-                }
-            }
-            let completed = self.completed_tasks();
-            let progressed = completed != seen;
-            seen = completed;
-            if progressed || self.live_tasks() == 0 {
-                reported = false;
-                continue;
-            }
-            if reported || self.runs_something() {
-                continue;
-            }
-            reported = true;
-            self.graph().share();
-            self.settings.hooks.log.warn(format_args!(
-                "nothing has completed for {period:?} and nothing runs: {}{}",
-                self.blocked_summary(),
-                self.trouble_of_lowerings()
-            ));
-        }
-    }
-
-    /// Whether some body is running or about to (blocked ones do not count).
-    fn runs_something(&self) -> bool {
-        let graph = self.graph();
-        graph.nodes.indices().any(|index| {
-            let node = graph.nodes.get(index);
-            let state = node.load_state();
-            state & kind::MASK == kind::TASK
-                && state & flag::STARTED != 0
-                && state & (flag::BLOCKED | flag::ENDED | flag::CANCELLED) == 0
-                // A message that is posted is what others have to do something about.
-                && graph.operation_of(node).is_none()
-        })
     }
 }
 

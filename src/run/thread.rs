@@ -8,6 +8,7 @@
 // Under shuttle the threads are the checker's, and most of this file stands idle.
 #![cfg_attr(shuttle, allow(dead_code, unused_imports))]
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use std::ffi::CString;
 use std::io;
@@ -47,6 +48,16 @@ pub(crate) struct ThreadSpec {
     pub index: i32,
     /// Told, on the thread, of a panic that ended it.
     pub on_defect: Option<DefectTeller>,
+}
+
+std::thread_local! {
+    /// Whether `spawn` has made this thread.
+    static IS_NORNS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this is a thread of norn's own, of whichever runtime.
+pub(crate) fn is_norns() -> bool {
+    IS_NORNS.get()
 }
 
 /// A running thread. Join it; one that is dropped instead goes on by itself.
@@ -179,6 +190,7 @@ extern "C" fn run<F: FnOnce() + Send + 'static>(start: *mut c_void) -> *mut c_vo
     let start = *unsafe { Box::from_raw(start.cast::<Start<F>>()) };
     // SAFETY: a zero-terminated name for the calling thread.
     unsafe { libc::prctl(libc::PR_SET_NAME, start.name.as_ptr()) };
+    IS_NORNS.set(true);
     start.floating_point.apply();
     if let Some(cpus) = start.cpus {
         // Only where attributes cannot bind; the creator's mask is the fallback.

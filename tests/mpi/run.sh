@@ -177,6 +177,14 @@ edging() { # MPI FAMILY: the programs
     # shellcheck disable=SC2086
     compile "$1" "$2" "differ_$1" "$here/differ.c" $norn
 }
+standing_in_front() { # MPI FAMILY: the program, whose own functions the plug-in is to find
+    # shellcheck disable=SC2086 # a list of flags
+    compile "$1" "$2" "alone_$1" "$here/alone.c" $norn -pthread -rdynamic
+}
+alone() { # MPI RANKS
+    mpirun "$1" "$2" "./alone_$1" "$([ -n "${FULL:-}" ] && echo 500 || echo 20)" >alone.log 2>&1 || { cat alone.log; return 1; }
+    grep -E "^alone: ($2 ranks, [0-9]+ rounds: ok|left out, .*)$" alone.log
+}
 many_ranks() { # MPI FAMILY: the programs
     local program
     for program in random one_rank_down early many two_waiters attached; do
@@ -364,6 +372,8 @@ while read -r name family; do
     check "$name: edges within one rank" edges "$name" 1 3
     check "$name: edges within one rank, without a launcher" in_time "./edges_$name" 3
     check "$name: edges between 4 ranks" edges "$name" 4 3
+    check "$name: the program in front of MPI compiles" standing_in_front "$name" "$family"
+    for ranks in 2 4; do check "$name: alone in MPI after a flush, ranks: $ranks" alone "$name" $ranks; done
     if [ -d "$standin" ]; then
         check "$name: edges from device memory, staged" device_edges "$name" "$family" 2
         check "$name: edges from device memory, by MPI itself" device_edges_by_mpi "$name" 2

@@ -134,7 +134,8 @@ unsafe extern "C" fn type_builtin(number: i32, handle: *mut i32) -> i32 {
     }
 }
 
-unsafe extern "C" fn type_info(_comm: i32, handle: i32, info: *mut norn_mpi_type_info) -> i32 {
+unsafe extern "C" fn type_info(comm: i32, handle: i32, info: *mut norn_mpi_type_info) -> i32 {
+    let _inside = Inside::of_comm(comm);
     match types::info(&state().types, handle) {
         Some(found) => {
             *info = found;

@@ -20,6 +20,7 @@ impl Inside {
             violation("a call after MPI_Finalize");
         }
         let others = rank.calls.fetch_add(1, SeqCst);
+        rank.made.fetch_add(1, SeqCst);
         if rank.finalizer.load(SeqCst) == me {
             rank.leaves.store(1, SeqCst);
             if others != 0 {

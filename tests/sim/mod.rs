@@ -95,6 +95,13 @@ impl Job {
         state().jobs[self.number].counters.clone()
     }
 
+    /// Calls that a rank has made, of those that name a communicator or a set of requests.
+    #[allow(dead_code)] // not by every test that compiles this in
+    pub fn calls(&self, rank: usize) -> u64 {
+        let owner = state().owner_of(self.comms[rank]);
+        OWNERS[owner].made.load(SeqCst)
+    }
+
     /// Communicators that exist, the job's own not counted, over all ranks.
     pub fn communicators(&self) -> usize {
         state().communicators(self.number) - self.comms.len()

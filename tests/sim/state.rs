@@ -61,8 +61,9 @@ pub struct Owner {
     pub main: AtomicU64,
     /// Thread inside a call, below MPI_THREAD_MULTIPLE.
     pub inside: AtomicU64,
-    /// Calls that threads are inside of.
+    /// Calls that threads are inside of; and all that there have been.
     pub calls: AtomicU64,
+    pub made: AtomicU64,
     /// Thread that is in MPI_Finalize; and 1 once it has made a call from there.
     pub finalizer: AtomicU64,
     pub leaves: AtomicU64,
@@ -76,6 +77,7 @@ pub static OWNERS: [Owner; MOST_OWNERS] = [const {
         main: AtomicU64::new(0),
         inside: AtomicU64::new(0),
         calls: AtomicU64::new(0),
+        made: AtomicU64::new(0),
         finalizer: AtomicU64::new(0),
         leaves: AtomicU64::new(0),
         level: AtomicU64::new(3),

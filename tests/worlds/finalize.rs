@@ -17,9 +17,17 @@ fn finalize_too_early(
     body: impl Fn(&Rank) -> Vec<norn_token> + Sync,
     after: impl Fn(&Rank, &[norn_token]) + Sync,
 ) {
+    finalize_too_early_in(&config(), body, after);
+}
+
+fn finalize_too_early_in(
+    config: &sim::Config,
+    body: impl Fn(&Rank) -> Vec<norn_token> + Sync,
+    after: impl Fn(&Rank, &[norn_token]) + Sync,
+) {
     registered();
     for way in WAYS {
-        let job = sim::Job::start(config());
+        let job = sim::Job::start(config.clone());
         let job = &job;
         std::thread::scope(|scope| {
             for rank in 0..2 {
@@ -81,6 +89,24 @@ fn mpi_that_ends_first_fails_what_is_under_way_and_is_not_called_again() {
             let later = rank.send(&slice(&memory), 1 - rank.rank, 2, &[]);
             assert_eq!(rank.wait(later), NORN_E_PROPAGATED);
         },
+    );
+}
+
+#[test]
+fn mpi_that_ends_in_a_hush_fails_what_is_under_way() {
+    let config = sim::Config {
+        level: sim::table::NORN_MPI_THREAD_SERIALIZED,
+        ..config()
+    };
+    finalize_too_early_in(
+        &config,
+        |rank| {
+            let received = rank.recv(&room(vec![0u8; 8].leak()), 1 - rank.rank, 0, &[]);
+            // SAFETY: always safe.
+            ok(unsafe { norn_world_flush(rank.world, -1) });
+            vec![received]
+        },
+        |rank, tokens| assert_eq!(rank.wait(tokens[0]), NORN_E_PROPAGATED),
     );
 }
 

@@ -11,6 +11,7 @@ mod ending;
 mod failure;
 mod finalize;
 mod held;
+mod hush;
 mod limits;
 mod progress;
 mod ranks;

@@ -45,7 +45,7 @@ pub(crate) fn attach(
     config: &norn_world_config,
 ) -> Result<*mut norn_world> {
     runtime.refuse_in_body("attaching a world")?;
-    let mut calls = Calls::new(load::find()?);
+    let mut calls = Calls::new(load::find()?, comm);
     match calls.state() {
         NORN_MPI_ACTIVE => {}
         NORN_MPI_BEFORE_INIT => {
@@ -365,7 +365,7 @@ impl World {
         }
         // The engine is locked for moments only: the other ranks may need its messages before they come here.
         let slot = {
-            let mut engine = self.engine.lock();
+            let mut engine = self.engine_to_call();
             self.check_mpi()?;
             let control = engine.control;
             engine
@@ -377,7 +377,7 @@ impl World {
         let since = Instant::now();
         let comm = loop {
             {
-                let mut engine = self.engine.lock();
+                let mut engine = self.engine_to_call();
                 self.check_mpi()?;
                 let tested = engine.requests.test(&[slot], &mut done);
                 tested.map_err(|failed| self.calls.error(failed))?;
@@ -396,7 +396,7 @@ impl World {
             pause(since);
         };
         let mut finished = Finished::new();
-        let mut engine = self.engine.lock();
+        let mut engine = self.engine_to_call();
         let lane = engine.open_lane(self, comm, &mut finished);
         drop(engine);
         debug_assert!(finished.is_empty(), "nothing was declared on it yet");

@@ -1,21 +1,20 @@
 //! The table's calls with Rust's types: codes become errors, outputs become values.
 
-use core::ffi::{c_char, c_void};
+use core::ffi::{CStr, c_char, c_void};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 
+use super::hush::{self, Process};
 use super::table::*;
 use crate::abi::status::{NORN_E_INVALID, NORN_E_MEMORY, NORN_E_MPI, NORN_E_UNSUPPORTED};
 use crate::error::Error;
-
-/// Held in each call under MPI_THREAD_SERIALIZED. Each world has a lock of its own, and a process may have several; no call
-/// waits for another rank, so none is held up for long.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// The calls of the MPI in this process.
 #[derive(Clone, Copy)]
 pub(crate) struct Calls {
     table: &'static norn_mpi_table,
+    /// Whose calls they are.
+    process: &'static Process,
     /// MPI takes one thread at a time.
     serialized: bool,
 }
@@ -57,9 +56,16 @@ fn text(write: impl FnOnce(*mut c_char, usize) -> i32) -> String {
 // SAFETY of the calls below: the table outlives the process and its functions are what table.rs documents; outputs
 // are live variables of the right type. That MPI is active and the thread may call it is seen to by `Engine`'s users.
 impl Calls {
-    pub(crate) fn new(table: &'static norn_mpi_table) -> Self {
+    /// `comm`: tells `sim` which rank calls.
+    pub(crate) fn new(table: &'static norn_mpi_table, comm: i32) -> Self {
+        // SAFETY: a static text, which ends with a zero.
+        let is_sim = unsafe { CStr::from_ptr(table.family) } == c"sim";
         Self {
             table,
+            process: match is_sim {
+                true => hush::simulated(comm),
+                false => hush::real(),
+            },
             // Until the level is known.
             serialized: true,
         }
@@ -70,8 +76,17 @@ impl Calls {
         self.serialized = level == NORN_MPI_THREAD_SERIALIZED;
     }
 
+    /// Whether MPI takes one thread at a time, and any.
+    pub(crate) fn are_serialized(&self) -> bool {
+        self.serialized
+    }
+
+    pub(crate) fn process(&self) -> &'static Process {
+        self.process
+    }
+
     fn turn(&self) -> Option<MutexGuard<'static, ()>> {
-        self.serialized.then(|| TURN.lock())
+        self.serialized.then(|| self.process.turn())
     }
 
     pub(crate) fn state(&self) -> i32 {
@@ -227,8 +242,8 @@ impl Calls {
         })
     }
 
+    /// Not in turn: no plug-in asks MPI about it, and tasks that declare collectives do.
     pub(crate) fn count_limit(&self) -> i64 {
-        let _turn = self.turn();
         let mut limit = i64::from(i32::MAX);
         // SAFETY: see above.
         unsafe { (self.table.count_limit)(&mut limit) };

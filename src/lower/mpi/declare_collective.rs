@@ -221,7 +221,7 @@ impl World {
             return Ok(());
         }
         // Until MPI has said all, its text too. In the middle of a pass it is held already.
-        let _engine = (!self.is_inside()).then(|| self.engine.lock());
+        let _engine = (!self.is_inside()).then(|| self.engine_to_call());
         self.check_open()?;
         self.check_mpi()?;
         let calls = &self.calls;

@@ -73,7 +73,7 @@ impl World {
         };
         wait(&none_live, &|| self.under_way().unwrap_or_default())?;
         {
-            let mut engine = self.engine.lock();
+            let mut engine = self.engine_to_call();
             if self.has_mpi() {
                 engine.say_bye(self);
             }
@@ -114,7 +114,7 @@ impl World {
 
     /// Frees what MPI holds for the world.
     fn release(&self, runtime: &Runtime) {
-        let mut engine = self.engine.lock();
+        let mut engine = self.engine_to_call();
         // Under the lock: no pass uses what is freed below.
         self.life.store(life::OVER, Ordering::SeqCst);
         if !self.has_mpi() {

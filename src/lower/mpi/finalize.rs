@@ -41,6 +41,10 @@ pub(crate) unsafe extern "C" fn mpi_ends(comm: i32) {
         worlds.retain(|world| {
             (comm == NORN_MPI_NO_HANDLE || world.given == comm) && world.take_from_passes()
         });
+        // Nobody but this thread calls MPI for them any more, hushed or not.
+        for world in &worlds {
+            world.end_hush();
+        }
         let mut farewells: Vec<_> = worlds
             .iter()
             .filter_map(|world| world.begin_to_leave())

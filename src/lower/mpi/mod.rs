@@ -13,6 +13,7 @@
 //! | `stage` | messages from device memory that MPI takes none of |
 //! | `lines` | the order of posting; numbers and tags |
 //! | `engine`, `flights`, `post` | what MPI has; which requests are tested; posting |
+//! | `hush` | the application calls MPI itself, and norn leaves it alone |
 //! | `held` | small receives that are posted when their message is there |
 //! | `outcome` | how exchanges end |
 //! | `peers` | what is known of the other ranks |
@@ -44,6 +45,7 @@ mod exchange;
 mod finalize;
 mod flights;
 mod held;
+pub(crate) mod hush;
 mod kept;
 mod lane;
 mod launcher;

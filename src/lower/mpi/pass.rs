@@ -40,6 +40,7 @@ impl World {
         if !runtime.one_thread
             && !self.is_inside()
             && self.may_call()
+            && !self.is_hushed()
             && let Some(_duty) = runtime.take_duty_for_a_moment()
         {
             let mut finished = Finished::new();
@@ -55,7 +56,8 @@ impl World {
     /// As much of a pass as one note wants. Whether there is anything to deliver.
     fn take_one_note(&self, runtime: &Runtime, note: Note, finished: &mut Finished) -> bool {
         let mut engine = self.engine.lock();
-        if self.life.load(Ordering::SeqCst) == life::OVER || !self.has_mpi() {
+        let is_over = self.life.load(Ordering::SeqCst) == life::OVER;
+        if is_over || self.is_hushed() || !self.has_mpi() {
             // Left to a pass, which knows what becomes of it.
             drop(engine);
             self.note(note);
@@ -105,7 +107,7 @@ impl World {
             self.busy.store(0, Ordering::SeqCst);
             return false;
         }
-        if self.is_anothers() {
+        if self.is_anothers() || self.is_hushed() {
             return false;
         }
         let _device = self.enter_device(runtime);
@@ -285,10 +287,11 @@ impl Lowering for World {
     }
 
     fn wants_pass(&self) -> bool {
-        // What is left when another thread has done with MPI_Finalize is offered then.
+        // What is left when another thread has done with MPI_Finalize, or a hush is over, is offered then.
         self.notes.load(Ordering::SeqCst) | self.busy.load(Ordering::SeqCst) != 0
             && self.may_call()
             && !self.is_anothers()
+            && !self.is_hushed()
     }
 
     fn is_pressing(&self) -> bool {
@@ -318,7 +321,17 @@ impl Lowering for World {
         self.under_way()
     }
 
+    fn is_left_alone(&self) -> bool {
+        self.is_hushed() && !self.has_to_post()
+    }
+
     fn trouble(&self) -> Option<String> {
+        if self.is_hushed() && self.has_to_post() {
+            return Some(format!(
+                "rank {}: something has become ready since norn_world_flush, and MPI, which provides MPI_THREAD_SERIALIZED, is the application's until that calls norn again (norn_progress will do)",
+                self.rank
+            ));
+        }
         if self.life.load(Ordering::SeqCst) == life::ENDING && !self.settled.load(Ordering::SeqCst)
         {
             // A pass that is under way may be what waits for this report's reader.

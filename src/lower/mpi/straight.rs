@@ -83,7 +83,8 @@ impl World {
     ) -> Option<Token> {
         // Nobody waits for a thread that is in a pass, which may be this one.
         let mut engine = self.engine.try_lock()?;
-        let is_open = self.life.load(Ordering::SeqCst) == life::OPEN && self.has_mpi();
+        let is_open =
+            self.life.load(Ordering::SeqCst) == life::OPEN && !self.is_hushed() && self.has_mpi();
         if !is_open || !self.lines.is_free(&message.line()) {
             return None;
         }

@@ -7,6 +7,7 @@
 //! - The thread with the duty makes passes: it alone locks `engine` for long, and it alone calls MPI, but for attaching,
 //!   detaching and making lanes, which lock the engine between passes, and for a plain message (`straight`), which takes the
 //!   lock only where nobody has it. Whoever calls MPI holds that lock.
+//! - Under MPI_THREAD_SERIALIZED nobody calls it between a flush and the next call of the application's (`hush`).
 //!
 //! Tokens are completed after the engine's lock is given back: a destructor of the application's may run then.
 
@@ -19,6 +20,7 @@ use super::control::Record;
 use super::engine::{Engine, Finished};
 use super::exchange::{Exchange, stage};
 use super::lines::Lines;
+use super::worlds;
 use crate::abi::status::{NORN_E_CLOSED, NORN_E_MPI, NORN_E_TASK_FAILED, NORN_E_TIMEOUT};
 use crate::abi::types::norn_world_info;
 use crate::error::{Error, Result};
@@ -329,18 +331,39 @@ impl World {
         runtime.refuse_in_body("flushing a world")?;
         let _open = runtime.keep_going();
         let _watching = Watching::new(runtime, true);
-        let _flushing = Flushing::new(self, runtime);
-        let reached =
-            || runtime.is_quiescent() && !runtime.is_somebody_inside() && self.is_flushed();
+        // Where norn leaves MPI alone afterwards, it leaves nothing behind in any world that this wait makes go on.
+        let others = match self.calls.are_serialized() {
+            true => worlds::others_of_runtime(self),
+            false => Vec::new(),
+        };
+        let flushed = || others.iter().map(Arc::as_ref).chain([self]);
+        let _flushing: Vec<_> = flushed()
+            .map(|world| Flushing::new(world, runtime))
+            .collect();
+        let reached = || {
+            runtime.is_quiescent()
+                && !runtime.is_somebody_inside()
+                && flushed().all(|world| world.is_flushed() || world.is_over())
+        };
         let goal = Goal {
             reached: &reached,
             dear: true,
         };
-        let waited = runtime.wait_outside(deadline_of(timeout_ns), goal);
-        waited.map_err(|error| match error.status() {
-            NORN_E_TIMEOUT => runtime.work_was_late("not all that is ready is posted"),
-            _ => error,
-        })
+        let deadline = deadline_of(timeout_ns);
+        loop {
+            let waited = runtime.wait_outside(deadline, goal);
+            waited.map_err(|error| match error.status() {
+                NORN_E_TIMEOUT => runtime.work_was_late("not all that is ready is posted"),
+                _ => error,
+            })?;
+            if self.leave_mpi_alone(&reached) {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.life.load(Ordering::SeqCst) == life::OVER
     }
 
     /// `norn_world_fail`.

@@ -116,6 +116,15 @@ pub(crate) fn all() -> Vec<Arc<World>> {
         .collect()
 }
 
+/// The other worlds of a world's runtime.
+pub(crate) fn others_of_runtime(world: &World) -> Vec<Arc<World>> {
+    let mut worlds = all();
+    worlds.retain(|other| {
+        other.runtime == world.runtime && !core::ptr::eq(Arc::as_ptr(other), world)
+    });
+    worlds
+}
+
 /// Takes all handles of a world out of the table.
 pub(crate) fn leave(world: &World) {
     record::forget(world);
