@@ -284,7 +284,7 @@ impl Fulfiller {
         this
     }
 
-    fn close(self: Box<Self>) {
+    fn close(&self) {
         // SAFETY: nothing uses the handle any more.
         ok(unsafe { norn_close(self.rt) });
     }
