@@ -69,8 +69,9 @@ impl Runtime {
         let saved = seat::sit(self, 0);
         let mut duty = self.take_duty();
         let mut rounds = 0u32;
-        // The clock is read only where nothing comes for a while.
+        // The clock is read only where nothing comes for a while, or somebody has given a limit.
         let mut until = None;
+        let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let reached = loop {
             if done() {
                 break true;
@@ -90,10 +91,14 @@ impl Runtime {
                     false
                 }
             };
-            if !passed && !self.queues.has_work_for(0) {
-                continue;
+            let has_task = self.queues.has_work_for(0) || !self.queues.opener.is_empty();
+            let ran = has_task && self.run_one(0);
+            if passed || ran {
+                until = None;
+                if is_late() {
+                    break false;
+                }
             }
-            self.run_one(0);
         };
         drop(duty);
         seat::restore(saved);

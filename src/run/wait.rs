@@ -6,6 +6,7 @@
 //! that waits gives up its slot (`wait_in_body`).
 
 use crate::sync::thread::Thread as StdThread;
+use core::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -109,6 +110,7 @@ impl Runtime {
             self.graph().live_node(Token::from(*token))?;
         }
         let deadline = deadline_of(timeout_ns);
+        self.poll_for_all(tokens, timeout_ns, deadline);
         for token in tokens {
             let token = Token::from(*token);
             if !self.graph().is_complete(token) {
@@ -158,6 +160,25 @@ impl Runtime {
             position as u64,
             self.graph().outcome(Token::from(tokens[position])),
         ))
+    }
+
+    /// A wait for many tokens looks for all of them before it arranges to be woken for any: to begin and end a poll for each
+    /// costs as much as a small message.
+    fn poll_for_all(&self, tokens: &[norn_token], timeout_ns: i64, deadline: Option<Instant>) {
+        let may_poll = tokens.len() > 1
+            && timeout_ns != 0
+            && self.has_lowerings()
+            && seat::body_in(self) == 0
+            && !seat::in_callback();
+        if may_poll {
+            let complete = Cell::new(0);
+            let _ = self.poll_as_caller(deadline, &|| {
+                let of_these = tokens[complete.get()..].iter();
+                let more = of_these.take_while(|token| self.graph().is_complete((**token).into()));
+                complete.set(complete.get() + more.count());
+                complete.get() == tokens.len()
+            });
+        }
     }
 
     fn wait_live(&self, token: Token, timeout_ns: i64, deadline: Option<Instant>) -> Result<()> {

@@ -1,8 +1,9 @@
 //! Which requests there are, and which of them a pass tests.
 //!
 //! `flights` holds what is known of each request, by slot; `order` lists the slots in use, so that a pass can test some
-//! of them without walking the rest. A pass tests all when there are few; else the newest, which is what somebody waits
-//! for in a ping-pong, and a window that moves on with each pass. Its cost does not depend on how many there are.
+//! of them without walking the rest. A pass tests all when there are few, in the order of posting; else the newest, which is
+//! what somebody waits for in a ping-pong, and a window that moves on with each pass. Its cost does not depend on how many
+//! there are.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -171,8 +172,16 @@ impl Engine {
         if matches!(flight, Flight::ControlReceive) {
             self.control_slot = slot;
         } else {
-            self.position[index] = self.order.len() as u32;
             self.order.push(slot);
+            // Positions are kept of many only.
+            let first = match self.order.len() {
+                ..=WINDOW => self.order.len(),
+                length if length == WINDOW + 1 => 0,
+                length => length - 1,
+            };
+            for (position, slot) in self.order.iter().enumerate().skip(first) {
+                self.position[*slot as usize] = position as u32;
+            }
         }
         self.receives += usize::from(flight.is_receive());
         self.ends += usize::from(flight.ends_by_itself());
@@ -188,13 +197,23 @@ impl Engine {
         if matches!(flight, Flight::ControlReceive) {
             self.control_slot = -1;
         } else {
+            self.leave_order(slot);
+        }
+        Some(flight)
+    }
+
+    /// Few stay in the order in which they were posted, which is much the order in which they end: so the one that ends is
+    /// found at once, and a plug-in may go on behind the last that has ended.
+    fn leave_order(&mut self, slot: i32) {
+        if self.order.len() > WINDOW {
             let position = self.position[slot as usize] as usize;
             self.order.swap_remove(position);
             if let Some(moved) = self.order.get(position) {
                 self.position[*moved as usize] = position as u32;
             }
+        } else if let Some(position) = self.order.iter().position(|other| *other == slot) {
+            self.order.remove(position);
         }
-        Some(flight)
     }
 
     /// Cancels the posted receives of a peer (of all, for None). They are still to end, each in its own time.
