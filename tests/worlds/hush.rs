@@ -135,10 +135,10 @@ fn any_call_of_the_application_lets_workers_go_on_by_themselves() {
         let (quiet, answered) = (Barrier::new(2), Barrier::new(2));
         let way = Way(NORN_MODE_ASYNC, workers);
         run_way_of_job(way, &serialized(), world_config(), &|rank: &Rank, job| {
-            let mut memory = [0u8; 8];
+            let (mut memory, mut end) = ([0u8; 8], [0u8; 8]);
             if rank.rank == 1 {
                 let received = rank.recv(&room(&mut memory), 0, KEY_TO_1, &[]);
-                let ended = rank.recv(&room(&mut [0u8; 8]), 0, KEY_END, &[]);
+                let ended = rank.recv(&room(&mut end), 0, KEY_END, &[]);
                 quiet.wait();
                 ok(rank.wait(rank.send(&slice(&[7u8; 8]), 0, KEY_TO_0, &[])));
                 poll(rank, received);
