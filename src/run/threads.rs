@@ -110,7 +110,12 @@ impl Runtime {
         body: impl FnOnce() + Send + 'static,
     ) -> Result<Thread> {
         self.graph().share();
-        let spec = ThreadSpec {
+        spawn(self.without_bodies(name), body)
+    }
+
+    /// A thread of norn's that runs no bodies.
+    pub(super) fn without_bodies(&self, name: String) -> ThreadSpec {
+        ThreadSpec {
             name,
             stack_bytes: self.settings.stack_bytes.min(1 << 20),
             cpus: Some(self.settings.cpus.clone()),
@@ -118,8 +123,7 @@ impl Runtime {
             thread_hook: None,
             index: -1,
             on_defect: Some(self.defect_teller()),
-        };
-        spawn(spec, body)
+        }
     }
 
     /// Frees the cancelled tasks that nobody has taken out of a queue: their nodes are still in use for that.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::runtime::Runtime;
-use super::thread::{ThreadSpec, spawn};
+use super::thread::spawn;
 use crate::error::Result;
 use crate::order::node::{flag, kind};
 
@@ -61,15 +61,7 @@ impl Runtime {
             }
         }
         let carried = Carried(self);
-        let spec = ThreadSpec {
-            name: "norn:dog".into(),
-            stack_bytes: self.settings.stack_bytes.min(1 << 20),
-            cpus: Some(self.settings.cpus.clone()),
-            floating_point: self.floating_point,
-            thread_hook: None,
-            index: -1,
-            on_defect: Some(self.defect_teller()),
-        };
+        let spec = self.without_bodies("norn:dog".into());
         let thread = spawn(spec, move || carried.get().watch(period))?;
         *self.watchdog.lock() = Some(thread);
         Ok(())

@@ -1,6 +1,6 @@
 //! Between a flush and the application's next call into norn no thread of norn's calls MPI, under MPI_THREAD_SERIALIZED.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Barrier, Mutex};
 
@@ -97,6 +97,12 @@ fn never_quiet(rank: &Rank, sends: bool, sent: &Barrier) {
     }
 }
 
+/// Rank 0 answers what it receives of `never_quiet`.
+fn receives_and_answers(rank: &Rank, memory: &mut [u8; 8]) -> norn_token {
+    let received = rank.recv(&room(memory), 1, KEY_TO_0, &[]);
+    rank.send(&slice(&[7u8; 8]), 1, KEY_TO_1, &[received])
+}
+
 fn say_end(rank: &Rank) {
     ok(rank.wait(rank.send(&slice(&[9u8; 8]), 1, KEY_END, &[])));
 }
@@ -166,8 +172,7 @@ fn calls_that_name_no_runtime_do_not_end_it() {
             return never_quiet(rank, true, &quiet);
         }
         let mut memory = [0u8; 8];
-        let received = rank.recv(&room(&mut memory), 1, KEY_TO_0, &[]);
-        let answered = rank.send(&slice(&[7u8; 8]), 1, KEY_TO_1, &[received]);
+        let answered = receives_and_answers(rank, &mut memory);
         flush(rank);
         let _ = norn_last_error();
         // SAFETY: each pointer may be NULL.
@@ -389,8 +394,7 @@ fn a_wait_that_has_begun_before_goes_on_afterwards() {
                 return never_quiet(rank, true, &quiet);
             }
             let mut memory = [0u8; 8];
-            let received = rank.recv(&room(&mut memory), 1, KEY_TO_0, &[]);
-            let answered = rank.send(&slice(&[7u8; 8]), 1, KEY_TO_1, &[received]);
+            let answered = receives_and_answers(rank, &mut memory);
             let waits = AtomicU32::new(0);
             std::thread::scope(|scope| {
                 let waits = &waits;
@@ -476,16 +480,6 @@ fn a_flush_posts_what_is_ready_in_all_worlds_of_the_runtime() {
     }
 }
 
-unsafe extern "C" fn keep(arg: *mut c_void, _: i32, text: *const c_char) {
-    // SAFETY: the test's lines, and a zero-terminated text.
-    unsafe {
-        let lines = &*arg.cast::<Mutex<String>>();
-        let mut lines = lines.lock().expect("no panic holds it");
-        lines.push_str(&CStr::from_ptr(text).to_string_lossy());
-        lines.push('\n');
-    }
-}
-
 #[test]
 fn the_watchdog_is_silent_until_something_waits_to_be_posted() {
     registered();
@@ -494,18 +488,7 @@ fn the_watchdog_is_silent_until_something_waits_to_be_posted() {
         ..serialized()
     });
     let lines = Mutex::new(String::new());
-    let config = norn_config {
-        struct_size: size_of::<norn_config>(),
-        workers: 1,
-        watchdog_ns: 50_000_000,
-        log: Some(keep),
-        log_arg: (&raw const lines).cast_mut().cast(),
-        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
-        ..unsafe { std::mem::zeroed() }
-    };
-    let mut rt = std::ptr::null_mut();
-    // SAFETY: the pointers are of live variables.
-    ok(unsafe { norn_open_version(HEADER, &config, &mut rt) });
+    let rt = open_with_watchdog(&lines);
     let rank = attach(rt, &job, 0);
     let says = |part: &str| {
         let lines = lines.lock().expect("no panic holds it");

@@ -1,8 +1,8 @@
 //! Ranks as threads, each with a runtime and a world.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Once;
+use std::sync::{Mutex, Once};
 
 use norn::abi::datatype::*;
 use norn::abi::mpi::norn_mpi_register;
@@ -195,6 +195,33 @@ pub fn open(way: Way) -> *mut norn_runtime {
 
 // SAFETY: both handles are numbers, which any thread may use.
 unsafe impl Sync for Rank {}
+
+unsafe extern "C" fn keep(lines: *mut c_void, _: i32, text: *const c_char) {
+    // SAFETY: the test's lines, which outlive the runtime, and a zero-terminated text.
+    unsafe {
+        let lines = &*lines.cast::<Mutex<String>>();
+        let mut lines = lines.lock().expect("no panic holds it");
+        lines.push_str(&CStr::from_ptr(text).to_string_lossy());
+        lines.push('\n');
+    }
+}
+
+/// A runtime with one worker, whose watchdog speaks after 50 ms; `lines`, which outlive it, keep what the log says.
+pub fn open_with_watchdog(lines: &Mutex<String>) -> *mut norn_runtime {
+    let config = norn_config {
+        struct_size: size_of::<norn_config>(),
+        workers: 1,
+        watchdog_ns: 50_000_000,
+        log: Some(keep),
+        log_arg: std::ptr::from_ref(lines).cast_mut().cast(),
+        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
+        ..unsafe { std::mem::zeroed() }
+    };
+    let mut rt = std::ptr::null_mut();
+    // SAFETY: the pointers are of live variables.
+    ok(unsafe { norn_open_version(HEADER, &config, &mut rt) });
+    rt
+}
 
 /// Memory that norn only reads. What it writes must be a `Room`: the compiler may take what it lent out as shared for
 /// unchanged.

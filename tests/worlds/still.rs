@@ -289,3 +289,24 @@ fn who_closes_and_enters_a_collective_later_is_waited_for() {
         ok(rank.wait(entered));
     });
 }
+
+/// As the first of these, with a barrier that needs no agreement: nobody leaves it before all are in.
+#[test]
+fn a_close_ends_that_waits_for_what_comes_after_an_unguarded_barrier_that_it_never_enters() {
+    on_so_many(3, |rank| {
+        let mut memory = [0u8; 8];
+        if rank.rank == 0 {
+            let _ = rank.recv(&room(&mut memory), 1, 0, &[]);
+            assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
+            return;
+        }
+        let mut entered = norn_token::default();
+        let mut how = how();
+        how.flags = NORN_UNGUARDED;
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_barrier(rank.world, &how, &mut entered) });
+        let sent = rank.send(&slice(&[1u8; 8]), 0, 0, &[entered]);
+        assert_eq!(rank.wait(entered), NORN_E_PROPAGATED, "{}", last_error());
+        assert_eq!(rank.wait(sent), NORN_E_PROPAGATED);
+    });
+}

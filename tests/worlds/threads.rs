@@ -137,7 +137,6 @@ fn below_serialized_only_the_mpi_thread_attaches_and_detaches() {
 
 #[test]
 fn the_watchdog_says_when_the_mpi_thread_stays_away() {
-    use std::ffi::{CStr, c_char, c_void};
     use std::sync::Mutex;
     registered();
     let job = sim::Job::start(sim::Config {
@@ -147,42 +146,8 @@ fn the_watchdog_says_when_the_mpi_thread_stays_away() {
     });
     job.initialise_here(0);
     let lines = Mutex::new(String::new());
-    unsafe extern "C" fn keep(arg: *mut c_void, _: i32, text: *const c_char) {
-        // SAFETY: the test's lines, and a zero-terminated text.
-        unsafe {
-            let mut lines = (*arg.cast::<Mutex<String>>())
-                .lock()
-                .expect("no panic holds it");
-            lines.push_str(&CStr::from_ptr(text).to_string_lossy());
-        }
-    }
-    let config = norn_config {
-        struct_size: size_of::<norn_config>(),
-        workers: 1,
-        watchdog_ns: 50_000_000,
-        log: Some(keep),
-        log_arg: (&raw const lines).cast_mut().cast(),
-        // SAFETY: integers, pointers and optional functions, for all of which zero is valid.
-        ..unsafe { std::mem::zeroed() }
-    };
-    let mut rt = std::ptr::null_mut();
-    let mut world = std::ptr::null_mut();
-    // SAFETY: the pointers are of live variables.
-    unsafe {
-        ok(norn_open_version(HEADER, &config, &mut rt));
-        ok(norn_world_attach_f(
-            rt,
-            job.comms[0],
-            std::ptr::null(),
-            &mut world,
-        ));
-    }
-    let rank = Rank {
-        rt,
-        world,
-        rank: 0,
-        size: 1,
-    };
+    let rt = open_with_watchdog(&lines);
+    let rank = attach(rt, &job, 0);
     let mut memory = [0u8; 8];
     // A task in between: what waits for it comes from a worker, and only the MPI thread may post it.
     let task = rank.task(0, &[]);

@@ -289,39 +289,16 @@ impl Lines {
         })
     }
 
-    /// The first message of each line that is a send and waits for the graph: to whom, on which wire, its node.
-    pub(crate) fn first_unposted_sends(&self) -> Vec<(i32, Wire, u32)> {
+    /// The first exchange of each line, if it waits for the graph: the line, its node.
+    pub(crate) fn first_unposted(&self) -> Vec<(Line, u32)> {
         let mut queues = self.queues.lock();
-        let lines = queues.all().iter();
-        let waiting = lines.filter_map(|(line, queue)| match (line, queue.front()) {
-            (
-                Line::Messages {
-                    send: true,
-                    peer,
-                    wire,
-                },
-                Some(first),
-            ) if first.stage() == stage::DECLARED && !first.token().is_zero() => {
-                Some((*peer, *wire, first.token().index()))
-            }
-            _ => None,
-        });
-        waiting.collect()
-    }
-
-    /// The first collective of each lane, if it waits for the graph: the lane, its node.
-    pub(crate) fn first_unposted_collectives(&self) -> Vec<(u32, u32)> {
-        let mut queues = self.queues.lock();
-        let lines = queues.all().iter();
-        let waiting = lines.filter_map(|(line, queue)| match (line, queue.front()) {
-            (Line::Collectives { lane }, Some(first))
-                if first.stage() == stage::DECLARED && !first.token().is_zero() =>
-            {
-                Some((*lane, first.token().index()))
-            }
-            _ => None,
-        });
-        waiting.collect()
+        let heads = queues.all().iter();
+        let heads = heads.filter_map(|(line, queue)| Some((*line, queue.front()?)));
+        let waits = |first: &Exchange| first.stage() == stage::DECLARED && !first.token().is_zero();
+        let waiting = heads.filter(|(_, first)| waits(first));
+        waiting
+            .map(|(line, first)| (line, first.token().index()))
+            .collect()
     }
 
     /// Whether collectives of a lane are declared that no call was made for.

@@ -56,8 +56,7 @@ impl World {
     /// As much of a pass as one note wants. Whether there is anything to deliver.
     fn take_one_note(&self, runtime: &Runtime, note: Note, finished: &mut Finished) -> bool {
         let mut engine = self.engine.lock();
-        let is_over = self.life.load(Ordering::SeqCst) == life::OVER;
-        if is_over || self.is_hushed() || !self.has_mpi() {
+        if self.is_over() || self.is_hushed() || !self.has_mpi() {
             // Left to a pass, which knows what becomes of it.
             drop(engine);
             self.note(note);
@@ -103,7 +102,7 @@ impl World {
         finished: &mut Finished,
     ) -> bool {
         let mut engine = self.engine.lock();
-        if self.life.load(Ordering::SeqCst) == life::OVER {
+        if self.is_over() {
             self.busy.store(0, Ordering::SeqCst);
             return false;
         }
@@ -301,7 +300,7 @@ impl Lowering for World {
     fn may_bring(&self) -> bool {
         let passes = || self.engine.try_lock().is_none_or(|engine| engine.is_busy());
         let has_any = || !self.is_flushed() || self.holds_ends() || passes();
-        self.live() != 0 && self.life.load(Ordering::SeqCst) != life::OVER && has_any()
+        self.live() != 0 && !self.is_over() && has_any()
     }
 
     fn patience(&self) -> Duration {

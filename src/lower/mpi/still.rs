@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use super::control::{Control, MOST_MEMBERS, MOST_WIRES, Wire};
 use super::engine::{Engine, Flight};
-use super::exchange::{Exchange, Message, What};
+use super::exchange::{Exchange, Line, Message, What};
 use super::rest::LANES;
 use super::suppose::{GivesUp, Lead};
 use super::table::{NORN_MPI_ALLGATHER, NORN_MPI_ALLREDUCE, NORN_MPI_ALLTOALL, NORN_MPI_BARRIER};
@@ -77,6 +77,14 @@ struct Blocked {
     calls: HashMap<u32, u64>,
 }
 
+/// What of this rank waits for what does not come.
+#[derive(Default)]
+struct Waiting {
+    /// To whom, on which wire: the first of each.
+    sends: Vec<(i32, Wire)>,
+    lanes: Vec<u32>,
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct Still {
@@ -115,7 +123,8 @@ impl Still {
     }
 
     /// A rank names others anew: what was said under its earlier supposition counts no more.
-    pub(super) fn supposes(&mut self, leader: i32, wave: u64, members: Vec<(i32, u64)>) {
+    /// No members: it leads no more.
+    pub(super) fn suppose_told(&mut self, leader: i32, wave: u64, members: Vec<(i32, u64)>) {
         self.news += 1;
         if members.is_empty() {
             self.supposed.remove(&leader);
@@ -398,11 +407,11 @@ impl Engine {
                 self.tell_all_blocked((leader, wave));
                 continue;
             }
-            let Some((sends, lanes)) = self.find_blocked(world, runtime, leader) else {
+            let Some(found) = self.find_blocked(world, runtime, leader) else {
                 return; // somebody submits
             };
-            self.tell_blocked((leader, wave), sends);
-            self.tell_frozen((leader, wave), lanes);
+            self.tell_blocked((leader, wave), found.sends);
+            self.tell_frozen((leader, wave), found.lanes);
         }
         let again = AGAIN.max(began.elapsed() * AGAIN_PER_LOOK);
         self.still.looked = Some((known, Instant::now() + again));
@@ -411,40 +420,37 @@ impl Engine {
         self.still.takes_in |= idles;
     }
 
-    /// What of this rank waits for what does not come under the supposition of a leader: sends, the first of each wire, and lanes.
-    #[allow(clippy::type_complexity)] // two lists
-    fn find_blocked(
-        &self,
-        world: &World,
-        runtime: &Runtime,
-        leader: i32,
-    ) -> Option<(Vec<(i32, Wire)>, Vec<u32>)> {
+    /// What of this rank waits for what does not come under the supposition of a leader. None: the graph is changing.
+    fn find_blocked(&self, world: &World, runtime: &Runtime, leader: i32) -> Option<Waiting> {
         let mut starts = Vec::new();
-        let mut lanes = Vec::new();
+        let mut found = Waiting::default();
         for slot in &self.order {
             if let Some(flight) = &self.flights[*slot as usize]
                 && let Some(node) = self.stays(leader, *slot, flight)
             {
                 starts.extend(Some(node).filter(|node| *node != 0));
                 if let Flight::Guard(lane) | Flight::Counts(lane) = flight {
-                    lanes.push(*lane); // one agreement at a time
+                    found.lanes.push(*lane); // one agreement at a time
                 }
             }
         }
         if starts.is_empty() {
-            return Some((Vec::new(), lanes));
+            return Some(found);
         }
         let graph = runtime.graph();
         let placing = graph.data.try_lock()?;
         let cone = graph.cone(&starts);
-        let sends = world.lines.first_unposted_sends();
-        let collectives = world.lines.first_unposted_collectives();
+        let heads = world.lines.first_unposted();
         drop(placing);
-        let sends = sends.into_iter().filter(|(.., node)| cone.contains(*node));
-        let heads = collectives.into_iter();
-        let heads = heads.filter(|(_, node)| cone.contains(*node));
-        lanes.extend(heads.map(|(lane, _)| lane));
-        Some((sends.map(|(peer, wire, _)| (peer, wire)).collect(), lanes))
+        for (line, node) in heads {
+            match line {
+                _ if !cone.contains(node) => {}
+                Line::Messages { send, peer, wire } if send => found.sends.push((peer, wire)),
+                Line::Messages { .. } => {}
+                Line::Collectives { lane } => found.lanes.push(lane),
+            }
+        }
+        Some(found)
     }
 
     fn tell_blocked(&mut self, (leader, wave): (i32, u64), found: Vec<(i32, Wire)>) {

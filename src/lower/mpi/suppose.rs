@@ -16,7 +16,7 @@
 //! A wave may be too small, and then nothing comes of it; it cannot be wrong. So it does not matter if some lead at the same time, and
 //! a rank takes the lead if those before it have not gone on for very long: they may be inside a body.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::control::{Control, MOST_MEMBERS, MOST_WIRES, Wire};
@@ -26,6 +26,9 @@ use super::world::World;
 
 /// After how many rests before `Still` a rank leads where another stands still before it, for each such.
 const LATER: u32 = 64;
+
+/// Looks in such a rest.
+const LOOKS: u32 = 16;
 
 /// The longest pause before the same is tried again, in such rests.
 const LATEST: u32 = 64;
@@ -78,6 +81,9 @@ pub(crate) struct Lead {
     tried: Option<(BTreeSet<i32>, Instant)>,
     /// How often that came to nothing.
     failures: u32,
+    /// What had been heard when this rank last looked what to do, and when it looks again although that is all: it walks all
+    /// ranks that stand still.
+    looked: Option<(u64, Instant)>,
 }
 
 impl Lead {
@@ -90,8 +96,14 @@ impl Lead {
 impl Engine {
     /// In a pass of a rank that stands still.
     pub(super) fn lead(&mut self, world: &World) {
+        let (long, now) = (long(world), Instant::now());
+        let news = self.still.news;
+        let looked = self.still.lead.looked;
+        if looked.is_some_and(|(heard, again)| heard == news && now < again) {
+            return;
+        }
+        self.still.lead.looked = Some((news, now + long / LOOKS));
         let known = self.known_still();
-        let long = long(world);
         if !known.contains_key(&self.rank) {
             return; // it has not heard itself yet
         }
@@ -247,12 +259,8 @@ impl Engine {
 
     // ----- what others say -----
 
-    /// A rank leads. With no members: it does so no more, for it has gone on.
-    pub(crate) fn suppose_told(&mut self, source: i32, wave: u64, members: Vec<(i32, u64)>) {
-        self.still.supposes(source, wave, members);
-    }
-
     pub(crate) fn stuck_told(&mut self, source: i32, number: u64) {
+        self.still.news += 1;
         let lead = &mut self.still.lead;
         if let Some(wave) = lead.wave.as_mut().filter(|_| lead.number == number) {
             wave.changed = Instant::now();
@@ -280,6 +288,7 @@ impl Engine {
     }
 
     pub(crate) fn all_cut_told(&mut self, source: i32, number: u64, any: bool) {
+        self.still.news += 1;
         let lead = &mut self.still.lead;
         if let Some(wave) = lead.wave.as_mut().filter(|_| lead.number == number)
             && let Some(concluded) = &mut wave.concluded
@@ -350,7 +359,7 @@ impl Engine {
     pub(crate) fn never_told(
         &mut self,
         source: i32,
-        leader: (i32, u64),
+        (leader, wave): (i32, u64),
         epoch: u64,
         spares: Vec<Wire>,
         last: bool,
@@ -360,20 +369,10 @@ impl Engine {
             return;
         }
         let spared = self.still.spared.remove(&source).unwrap_or_default();
-        self.cut_off_from(source, leader, epoch, &spared);
-    }
-
-    fn cut_off_from(
-        &mut self,
-        source: i32,
-        (leader, wave): (i32, u64),
-        epoch: u64,
-        spared: &HashSet<Wire>,
-    ) {
         let received = self.peers[source].received;
         let stands = self.still.ranks.get(&source);
         let holds = stands.is_some_and(|stands| (stands.epoch, stands.sent) == (epoch, received));
-        let any = holds && self.cancel_receives_but(Some(source), Cancelled::Never, spared);
+        let any = holds && self.cancel_receives_but(Some(source), Cancelled::Never, &spared);
         // Before the answer: it is acted upon when that is heard.
         self.call_leaver(source);
         self.tell(source, &Control::Cut { leader, wave, any });

@@ -118,7 +118,9 @@ impl Engine {
                 }
             }
             Control::Still { epoch, sent, calls } => self.still_told(source, epoch, sent, calls),
-            Control::Suppose { wave, members } => self.suppose_told(source, wave, members),
+            Control::Suppose { wave, members } => {
+                self.still.suppose_told(source, wave, members);
+            }
             Control::Blocked {
                 leader,
                 wave,
