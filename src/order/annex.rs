@@ -224,7 +224,9 @@ impl Annex {
         unsafe { &mut *self.domain.get() }
     }
 
-    /// Empties the slot before it is given back.
+    /// Empties the slot before it is given back, but for the domain: that is not this owner's to touch without the placing lock,
+    /// under which whoever joins pieces looks at all of them. Only a body makes one, and it is taken when the body's node
+    /// completes.
     ///
     /// # Safety
     /// The caller is the last owner of the annex's node.
@@ -243,7 +245,6 @@ impl Annex {
                 body.reduction = None;
                 body.callback = None;
             }
-            *self.domain.get() = None;
         }
     }
 }
