@@ -93,11 +93,11 @@ impl Runtime {
             };
             let has_task = self.queues.has_work_for(0) || !self.queues.opener.is_empty();
             let ran = has_task && self.run_one(0);
-            if passed || ran {
+            if passed {
                 until = None;
-                if is_late() {
-                    break false;
-                }
+            }
+            if (passed || ran) && is_late() {
+                break false;
             }
         };
         drop(duty);
