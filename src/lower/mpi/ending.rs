@@ -72,13 +72,16 @@ impl World {
             none
         };
         wait(&none_live, &|| self.under_way().unwrap_or_default())?;
-        {
-            let mut engine = self.engine_to_call();
-            if self.has_mpi() {
-                engine.say_bye(self);
+        self.leave(runtime);
+        if runtime.graph().closing.load(Ordering::SeqCst) {
+            // Others may wait in any of them for this rank, and only then leave the first.
+            for other in worlds::others_of_runtime(self) {
+                other.life.fetch_max(life::ENDING, Ordering::SeqCst);
+                if other.live() == 0 {
+                    other.leave(runtime);
+                }
             }
         }
-        self.stir(runtime);
         wait(&|| self.settled.load(Ordering::SeqCst), &|| {
             self.engine.lock().missing(self)
         })?;
@@ -86,6 +89,16 @@ impl World {
         worlds::leave(self);
         runtime.remove_lowering(self);
         Ok(())
+    }
+
+    /// Tells all ranks that this one has nothing more to say.
+    fn leave(&self, runtime: &Runtime) {
+        let mut engine = self.engine_to_call();
+        if self.has_mpi() && !self.is_over() {
+            engine.say_bye(self);
+        }
+        drop(engine);
+        self.stir(runtime);
     }
 
     /// What MPI still has to end, in words.
