@@ -25,6 +25,15 @@ impl Cone {
         self.found.contains_key(&index)
     }
 
+    /// A start node that `index` waits for.
+    pub(crate) fn start_of(&self, index: u32) -> u32 {
+        let mut at = index;
+        while let Some(previous) = self.found.get(&at).filter(|previous| **previous != at) {
+            at = *previous;
+        }
+        at
+    }
+
     /// The way from the start node to `index`.
     pub(super) fn path(&self, index: u32) -> Vec<u32> {
         let mut path = vec![index];

@@ -131,11 +131,18 @@ impl Runtime {
         list.iter().find_map(|lowering| lowering.enter())
     }
 
-    /// Whether another lowering than this one may make the graph go on.
-    pub(crate) fn others_may_bring<L: Lowering>(&self, lowering: &L) -> bool {
+    /// Whether another lowering than this one, of those that are meant, may make the graph go on.
+    pub(crate) fn others_may_bring<L: Lowering>(
+        &self,
+        lowering: &L,
+        is_meant: impl Fn(&dyn Lowering) -> bool,
+    ) -> bool {
         let list = self.lowerings.list.read().clone();
-        list.iter()
-            .any(|other| !core::ptr::addr_eq(Arc::as_ptr(other), lowering) && other.may_bring())
+        let others = list
+            .iter()
+            .filter(|other| !core::ptr::addr_eq(Arc::as_ptr(other), lowering));
+        let mut meant = others.filter(|other| is_meant(&***other));
+        meant.any(|other| other.may_bring())
     }
 
     /// See `Lowering::rest`.
@@ -236,6 +243,11 @@ impl Runtime {
             }
             crate::sync::thread::yield_now();
         }
+    }
+
+    /// Whether there is more than one lowering.
+    pub(crate) fn has_several_lowerings(&self) -> bool {
+        self.lowerings.count.get(Ordering::Relaxed) > 1
     }
 
     /// Whether there is any lowering.

@@ -4,6 +4,7 @@
 #[path = "../sim/mod.rs"]
 mod sim;
 
+mod across;
 mod collectives;
 mod compared;
 mod edges;

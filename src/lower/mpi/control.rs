@@ -3,15 +3,22 @@
 //! Each is one short message; those of a pair of ranks arrive in the order they were sent in, which the rules of
 //! `balance` and `close` rest on. Numbers are little-endian, texts are cut to what a failure's record holds.
 
+use std::collections::BTreeSet;
+
 use super::rest::{LANES, Rest};
 use crate::abi::status::norn_status;
 
 /// Most bytes of one.
 pub(crate) const LARGEST: usize = 512;
 
-/// Most wires that one names, and most ranks or lanes.
-pub(crate) const MOST_WIRES: usize = 48;
+/// Most wires, ranks, lanes and waves that one names.
+pub(crate) const MOST_WIRES: usize = 36;
 pub(crate) const MOST_MEMBERS: usize = 40;
+pub(crate) const MOST_LANES: usize = 24;
+pub(crate) const MOST_RELIES: usize = 20;
+
+/// Numbers of waves.
+pub(crate) type Relies = BTreeSet<u64>;
 
 /// Where a message travels: tags of one lane between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,21 +106,38 @@ pub(crate) enum Control {
     },
     /// These ranks, each in its epoch, are supposed not to go on; beside those named in the same wave before. None: nothing is.
     Suppose { wave: u64, members: Vec<(i32, u64)> },
-    /// Under the supposition of that leader and wave, nothing comes on these wires (none: on any) beyond the `sent` messages of this rank.
+    /// Under the supposition of that leader and wave, and of these waves of other worlds, nothing comes on these wires (none:
+    /// on any) beyond the `sent` messages of this rank.
     Blocked {
         leader: i32,
         wave: u64,
         sent: u64,
         wires: Vec<Wire>,
+        relies: Relies,
     },
     /// As `Blocked`: on these lanes this rank makes no more than so many calls.
     Frozen {
         leader: i32,
         wave: u64,
         lanes: Vec<(u32, u64)>,
+        relies: Relies,
     },
-    /// To the leader: under its supposition this rank, one of those that it has named, does not go on.
-    Stuck { wave: u64 },
+    /// To the leader: under its supposition, and these waves of other worlds, this rank, one of those that it has named, does not go
+    /// on; or it may, after all. `last`: no further part of this list follows.
+    Stuck {
+        wave: u64,
+        is_stuck: bool,
+        relies: Relies,
+        last: bool,
+    },
+    /// All that were named in this wave of some world are stuck under it and these others. A later version replaces it.
+    /// `last`: no further part of this list follows.
+    Fact {
+        wave: u64,
+        version: u64,
+        relies: Relies,
+        last: bool,
+    },
     /// To those that were named: they wait for each other. `spares`: what they have declared does not fail yet.
     Conclude { wave: u64, spares: bool },
     /// A rank that stands still waits, by way of others, for what it would send itself: nothing comes, except on the wires of
@@ -198,25 +222,49 @@ impl Control {
                 wave,
                 sent,
                 wires,
+                relies,
             } => writer
                 .u32(17)
                 .u32(*leader as u32)
                 .u64(*wave)
                 .u64(*sent)
-                .wires(wires),
+                .wires(wires)
+                .relies(relies),
             Self::Frozen {
                 leader,
                 wave,
                 lanes,
+                relies,
             } => {
                 writer.u32(21).u32(*leader as u32).u64(*wave);
                 writer.u32(lanes.len() as u32);
-                let each = lanes.iter();
-                each.fold(&mut writer, |writer, (lane, calls)| {
-                    writer.u32(*lane).u64(*calls)
-                })
+                for (lane, calls) in lanes {
+                    writer.u32(*lane).u64(*calls);
+                }
+                writer.relies(relies)
             }
-            Self::Stuck { wave } => writer.u32(22).u64(*wave),
+            Self::Stuck {
+                wave,
+                is_stuck,
+                relies,
+                last,
+            } => writer
+                .u32(22)
+                .u64(*wave)
+                .u32(u32::from(*is_stuck))
+                .relies(relies)
+                .u32(u32::from(*last)),
+            Self::Fact {
+                wave,
+                version,
+                relies,
+                last,
+            } => writer
+                .u32(25)
+                .u64(*wave)
+                .u64(*version)
+                .relies(relies)
+                .u32(u32::from(*last)),
             Self::Conclude { wave, spares } => writer.u32(23).u64(*wave).u32(u32::from(*spares)),
             Self::Never {
                 leader,
@@ -326,14 +374,25 @@ impl Control {
                 wave: reader.u64()?,
                 sent: reader.u64()?,
                 wires: reader.wires()?,
+                relies: reader.relies()?,
             },
             21 => Self::Frozen {
                 leader: reader.u32()? as i32,
                 wave: reader.u64()?,
                 lanes: reader.list(|reader| Some((reader.u32()?, reader.u64()?)))?,
+                relies: reader.relies()?,
             },
             22 => Self::Stuck {
                 wave: reader.u64()?,
+                is_stuck: reader.u32()? != 0,
+                relies: reader.relies()?,
+                last: reader.u32()? != 0,
+            },
+            25 => Self::Fact {
+                wave: reader.u64()?,
+                version: reader.u64()?,
+                relies: reader.relies()?,
+                last: reader.u32()? != 0,
             },
             23 => Self::Conclude {
                 wave: reader.u64()?,
@@ -386,6 +445,11 @@ impl Writer {
     fn wires(&mut self, wires: &[Wire]) -> &mut Self {
         self.u32(wires.len() as u32);
         wires.iter().fold(self, Self::wire)
+    }
+    fn relies(&mut self, relies: &Relies) -> &mut Self {
+        self.u32(relies.len() as u32);
+        let each = relies.iter();
+        each.fold(self, |writer, wave| writer.u64(*wave))
     }
     fn text(&mut self, text: &str, most: usize) -> &mut Self {
         let mut length = text.len().min(most);
@@ -448,6 +512,10 @@ impl Reader<'_> {
     fn wires(&mut self) -> Option<Vec<Wire>> {
         self.list(Self::wire)
     }
+    fn relies(&mut self) -> Option<Relies> {
+        let count = self.u32()?;
+        (0..count).map(|_| self.u64()).collect()
+    }
     fn text(&mut self) -> Option<String> {
         let length = self.u32()? as usize;
         let (head, rest) = self.0.split_at_checked(length)?;
@@ -501,6 +569,7 @@ mod tests {
             element: -1,
             name: "x".into(),
         };
+        let relies: Relies = (0..MOST_RELIES as u64).map(|wave| wave << 40).collect();
         for control in [
             Control::Poison(wire, cut.clone()),
             Control::Query(wire),
@@ -557,13 +626,26 @@ mod tests {
                 wave: 9,
                 sent: 1 << 40,
                 wires: vec![wire; MOST_WIRES],
+                relies: relies.clone(),
             },
             Control::Frozen {
                 leader: 5,
                 wave: 9,
-                lanes: vec![(3, 1 << 40); MOST_MEMBERS],
+                lanes: vec![(3, 1 << 40); MOST_LANES],
+                relies: relies.clone(),
             },
-            Control::Stuck { wave: 9 },
+            Control::Stuck {
+                wave: 9,
+                is_stuck: true,
+                relies: relies.clone(),
+                last: true,
+            },
+            Control::Fact {
+                wave: 9,
+                version: 1,
+                relies: relies.clone(),
+                last: true,
+            },
             Control::Conclude {
                 wave: 9,
                 spares: true,

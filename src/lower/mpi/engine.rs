@@ -141,6 +141,12 @@ impl Engine {
 
     /// Whether another pass can achieve something.
     pub(crate) fn is_busy(&self) -> bool {
+        // Standing still takes its time, and nothing need be posted in this world.
+        self.may_end() || self.still.since.is_some()
+    }
+
+    /// Whether a pass may end something.
+    pub(crate) fn may_end(&self) -> bool {
         !self.order.is_empty()
             || !self.ready.is_empty()
             || self.held.len() != 0

@@ -22,17 +22,20 @@
 //! | `quit` | a rank closes and cancels while others wait for it |
 //! | `finalize` | MPI_Finalize while a world is attached |
 //! | `rest` | all ranks close, and each waits for another |
-//! | `still`, `suppose` | some ranks close, and wait by way of others for each other |
+//! | `still`, `blocked`, `suppose` | some ranks close, and wait by way of others for each other |
+//! | `across` | the same where their runtimes have several worlds |
 //! | `balance` | poisons and scratch receives, when something fails |
 //! | `verify` | the full identity of each message |
 //! | `lane`, `collective` | where collectives run, and what becomes of one that some rank never enters |
 //! | `agreement`, `alike` | which collectives all ranks enter, and whether they mean the same |
 //! | `compare` | the same in verify mode, in full: ranks, types, the counts of each |
 
+mod across;
 mod agreement;
 mod alike;
 pub(crate) mod attach;
 mod balance;
+mod blocked;
 mod calls;
 mod collective;
 mod compare;

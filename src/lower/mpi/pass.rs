@@ -143,9 +143,9 @@ impl World {
             }
             if self.rested_at.load(Ordering::Relaxed) != 0 || engine.said_bye {
                 engine.report_rest(self);
-                engine.stand_still(self);
             }
-            engine.look_around(self, runtime);
+            engine.let_others_listen(self, runtime);
+            engine.look_for_knots(self, runtime);
             if engine.takes_in() || engine.has_leavers() {
                 went_on |= engine.sink(self, runtime);
             }
@@ -298,7 +298,7 @@ impl Lowering for World {
     }
 
     fn may_bring(&self) -> bool {
-        let passes = || self.engine.try_lock().is_none_or(|engine| engine.is_busy());
+        let passes = || self.engine.try_lock().is_none_or(|engine| engine.may_end());
         let has_any = || !self.is_flushed() || self.holds_ends() || passes();
         self.live() != 0 && !self.is_over() && has_any()
     }

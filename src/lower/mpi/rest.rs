@@ -21,13 +21,17 @@
 //! sums were not compared. A rank that answers otherwise has done something, and is asked again only when it has
 //! reported a further rest; else rank 0 would ask without end while that rank runs a long body.
 
+use core::any::Any;
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::control::Control;
 use super::engine::{Cancelled, Engine, Finished};
 use super::peers::Peer;
 use super::world::{Note, World, life};
+use super::worlds;
+use crate::run::lowering::Lowering;
 use crate::run::runtime::Runtime;
 
 /// How a rank rests.
@@ -77,6 +81,7 @@ impl World {
     /// A thread that closes, or waits in a sealed runtime, finds that nothing runs here and nothing can.
     pub(crate) fn rest(&self, runtime: &Runtime) {
         // Read first: whatever happens from here on changes it, and the rest does not count.
+        let together = worlds::activity_of_runtime(self) + 1;
         let now = self.activity() + 1;
         let is_quiet = runtime.is_quiescent()
             && !runtime.is_somebody_inside()
@@ -89,19 +94,42 @@ impl World {
             runtime.offer_duty();
             return;
         }
-        if !is_quiet || self.rested_at.load(Ordering::SeqCst) == now {
+        if !is_quiet {
             return;
         }
-        // Nothing that comes from elsewhere than this world: a kernel's end, another world's message, a limit of time, a hold
-        // that somebody outside takes off. None of these begins again before a message of this world comes.
-        // In a world that is detached from a runtime that is neither sealed nor closing, what is declared may wait for anything.
         let graph = runtime.graph();
-        let is_open = !graph.sealed.load(Ordering::SeqCst) && !graph.closing.load(Ordering::SeqCst);
-        let may_go_on = (is_open && self.lines.has_waiting())
-            || runtime.others_may_bring(self)
-            || runtime.blocked.any_limited()
-            || runtime.somebody_holds();
-        if !may_go_on && self.rested_at.swap(now, Ordering::SeqCst) != now {
+        if !graph.sealed.load(Ordering::SeqCst) && !graph.closing.load(Ordering::SeqCst) {
+            // The world is detached, and takes nothing new. What has been declared may wait for anything.
+            if !self.lines.has_waiting() {
+                self.rests_at(now, &self.rested_at, runtime);
+            }
+            return;
+        }
+        let is_known = |rest: &AtomicU64, now: u64| rest.load(Ordering::SeqCst) == now;
+        if is_known(&self.rested_together, together) && is_known(&self.rested_at, now) {
+            return;
+        }
+        // Nothing that comes from elsewhere than a world: a kernel's end, a limit of time, a hold that somebody outside takes
+        // off. None of these begins again before a message comes.
+        let is_world = |lowering: &dyn Lowering| (lowering as &dyn Any).is::<Self>();
+        if runtime.blocked.any_limited()
+            || runtime.somebody_holds()
+            || runtime.others_may_bring(self, |other| !is_world(other))
+        {
+            return;
+        }
+        let others = worlds::others_of_runtime(self);
+        let is_quiet = |world: &Arc<Self>| world.is_flushed() && !world.holds_ends();
+        if others.iter().all(is_quiet) {
+            self.rests_at(together, &self.rested_together, runtime);
+        }
+        if !runtime.others_may_bring(self, is_world) {
+            self.rests_at(now, &self.rested_at, runtime);
+        }
+    }
+
+    fn rests_at(&self, now: u64, rest: &AtomicU64, runtime: &Runtime) {
+        if rest.swap(now, Ordering::SeqCst) != now {
             self.stir(runtime);
         }
     }
@@ -160,7 +188,7 @@ impl Engine {
     }
 
     /// Whether this rank goes on when another one has said what it has to say.
-    fn expects_words(&self) -> bool {
+    pub(super) fn expects_words(&self) -> bool {
         self.has_suspects()
             || self.has_unexplained()
             || self.verify.waits()

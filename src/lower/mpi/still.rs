@@ -16,6 +16,8 @@
 //!    if it is not too much. A rank that rests itself, and waits for nothing that is not blocked, sends nothing at all.
 //! 4. A member for which everything it waits for is blocked tells the leader (`Stuck`). Where all members are stuck, nothing
 //!    will ever come to any of them.
+//! 5. A runtime may have several worlds, and a rank stands still in all of them or in none. What is said in one may rely on what is
+//!    supposed in others, and on what is said there in turn (`across`).
 //!
 //! The argument: all that is said holds on from the moment at which it is said, and is of the form "nothing beyond this number
 //! comes here, unless something that is supposed or said to be blocked comes first"; for it follows from edges of a graph, which
@@ -29,24 +31,21 @@
 //! To tell all costs a message a rank. It comes late, so that an end where all close is found without it.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::control::{Control, MOST_MEMBERS, MOST_WIRES, Wire};
-use super::engine::{Engine, Flight};
-use super::exchange::{Exchange, Line, Message, What};
+use super::across::{ANY_STANDS, Across, Facts, Latest, in_parts};
+use super::blocked::Words;
+use super::control::{Control, Relies, Wire};
+use super::engine::Engine;
 use super::rest::LANES;
 use super::suppose::{GivesUp, Lead};
-use super::table::{NORN_MPI_ALLGATHER, NORN_MPI_ALLREDUCE, NORN_MPI_ALLTOALL, NORN_MPI_BARRIER};
 use super::world::World;
-use crate::run::runtime::Runtime;
+use super::worlds;
 
 /// How long a rank rests before it says so, and so much more for each rank.
 const WHILE: Duration = Duration::from_millis(50);
 const WHILE_A_RANK: Duration = Duration::from_millis(10);
-
-/// When a rank looks again although nothing is new: after so long, and so many times what a look takes.
-const AGAIN: Duration = Duration::from_millis(200);
-const AGAIN_PER_LOOK: u32 = 20;
 
 /// A rank that stands still.
 pub(super) struct Stands {
@@ -54,35 +53,23 @@ pub(super) struct Stands {
     /// What it has sent to this one.
     pub(super) sent: u64,
     /// The calls that it has made on each of the first lanes.
-    calls: [u64; LANES],
+    pub(super) calls: [u64; LANES],
 }
 
 /// Ranks that are supposed not to go on, each in its epoch.
 pub(super) struct Supposed {
     pub(super) wave: u64,
     pub(super) members: HashMap<i32, u64>,
-    /// This rank has said that it is stuck.
-    pub(super) said_stuck: bool,
+    /// This rank has said that it is stuck, under these waves of other worlds too.
+    pub(super) said_stuck: Option<Relies>,
 }
 
-/// What a rank has said that it does not do under a supposition.
-#[derive(Default)]
-struct Blocked {
-    wave: u64,
-    /// It sends no more than so many messages, on these wires or on all.
-    sent: u64,
-    wires: HashSet<Wire>,
-    all: bool,
-    /// It makes no more than so many calls of a lane.
-    calls: HashMap<u32, u64>,
-}
-
-/// What of this rank waits for what does not come.
-#[derive(Default)]
-struct Waiting {
-    /// To whom, on which wire: the first of each.
-    sends: Vec<(i32, Wire)>,
-    lanes: Vec<u32>,
+/// What was known when this rank last looked, of all worlds of its runtime: what happened, was heard and was declared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Known {
+    activity: u64,
+    news: u64,
+    declared: usize,
 }
 
 /// See the module's text.
@@ -96,24 +83,26 @@ pub(crate) struct Still {
     pub(super) ranks: HashMap<i32, Stands>,
     /// By who leads.
     pub(super) supposed: HashMap<i32, Supposed>,
-    /// By who leads, and who has said it.
-    blocked: HashMap<(i32, i32), Blocked>,
-    /// What this rank has said, by who leads, and whom of which wire (None: all): the wave, and how much it had sent.
-    told: HashMap<(i32, i32, Option<Wire>), (u64, u64)>,
-    /// The same of lanes: the wave, and how many calls it had made.
-    told_frozen: HashMap<(i32, u32), (u64, u64)>,
+    pub(super) words: Words,
+    pub(super) latest: Latest,
+    pub(super) facts: Facts,
+    /// Counts those heard, and how many other worlds had heard when this one last took theirs in.
+    pub(super) facts_heard: u64,
+    pub(super) facts_taken: u64,
+    /// When other worlds of the runtime are next let hear what is told there.
+    pub(super) others_listen: Option<Instant>,
     pub(super) lead: Lead,
     pub(super) gives_up: Option<GivesUp>,
     /// Of a `Never` whose last part has not come: by who says it.
     pub(super) spared: HashMap<i32, HashSet<Wire>>,
-    /// Counts what was heard.
+    /// Counts what was heard that changes what this rank may find.
     pub(super) news: u64,
     /// This rank takes in and keeps what no receive is posted for, until it posts something again.
     pub(crate) takes_in: bool,
     /// What was known when this rank last looked, and when to look again although that is all: an edge may have been added.
-    looked: Option<((u64, u64, usize), Instant)>,
+    pub(super) looked: Option<(Known, Instant)>,
     /// The same of whether it is stuck.
-    judged: Option<(u64, u64)>,
+    judged: Option<Known>,
 }
 
 impl Still {
@@ -126,14 +115,15 @@ impl Still {
     /// No members: it leads no more.
     pub(super) fn suppose_told(&mut self, leader: i32, wave: u64, members: Vec<(i32, u64)>) {
         self.news += 1;
+        self.latest.hear([&wave]);
         if members.is_empty() {
             self.supposed.remove(&leader);
-            return self.forget_all_but(leader, wave);
+            return self.words.forget_all_but(leader, wave);
         }
         let fresh = || Supposed {
             wave,
             members: HashMap::new(),
-            said_stuck: false,
+            said_stuck: None,
         };
         let supposed = self.supposed.entry(leader).or_insert_with(fresh);
         if supposed.wave != wave {
@@ -141,27 +131,7 @@ impl Still {
         }
         // More of the same wave: with more ranks that do not go on, all that was said still holds.
         supposed.members.extend(members);
-        self.forget_all_but(leader, wave);
-    }
-
-    fn forget_all_but(&mut self, leader: i32, wave: u64) {
-        self.told
-            .retain(|(of, ..), (when, _)| *of != leader || *when == wave);
-        self.told_frozen
-            .retain(|(of, _), (when, _)| *of != leader || *when == wave);
-    }
-
-    /// What a rank has said under the supposition of a leader.
-    fn said_by(&mut self, leader: i32, source: i32, wave: u64) -> &mut Blocked {
-        self.news += 1;
-        let blocked = self.blocked.entry((leader, source)).or_default();
-        if blocked.wave != wave {
-            *blocked = Blocked {
-                wave,
-                ..Blocked::default()
-            };
-        }
-        blocked
+        self.words.forget_all_but(leader, wave);
     }
 }
 
@@ -170,40 +140,17 @@ pub(super) fn long(world: &World) -> Duration {
     WHILE + WHILE_A_RANK * world.size.unsigned_abs()
 }
 
-/// A receive that is posted and waits for another rank's message.
-fn awaited(flight: &Flight) -> Option<(&Exchange, &Message)> {
-    match flight {
-        Flight::Message {
-            exchange,
-            cancelled: None,
-            kept: false,
-            ..
-        } => {
-            let message = exchange.message().filter(|message| !message.send)?;
-            Some((exchange, message))
-        }
-        _ => None,
-    }
-}
-
-/// Whether a collective that all have agreed on, or that needs no agreement, ends on no rank before all have entered it.
-fn needs_all(exchange: &Exchange) -> Option<u32> {
-    let What::Collective(what) = &exchange.what else {
-        return None;
-    };
-    let needs = match what.kind {
-        NORN_MPI_BARRIER => true,
-        NORN_MPI_ALLREDUCE | NORN_MPI_ALLGATHER | NORN_MPI_ALLTOALL => what.recv_count > 0,
-        _ => false,
-    };
-    needs.then_some(what.lane)
+/// Whether a rank that rests does so in this world alone: it detaches it from an open runtime, and nothing that is declared
+/// waits here, so what happens in other worlds changes nothing in this one.
+pub(super) fn is_alone(world: &World) -> bool {
+    world.rested_together.load(Ordering::SeqCst) == 0
 }
 
 impl Engine {
     /// In a pass of a rank that rests: says so after a while, and what follows for it.
-    pub(crate) fn stand_still(&mut self, world: &World) {
+    pub(super) fn stand_still(&mut self, world: &World, across: &Across<'_>) {
         let ends = self.said_bye || self.failed.is_some() || self.resting.over;
-        let Some(epoch) = self.waits_in(world).filter(|_| !ends) else {
+        let Some(epoch) = self.waits_in(world, across).filter(|_| !ends) else {
             self.still.since = None;
             return self.lead_no_more();
         };
@@ -219,7 +166,7 @@ impl Engine {
             }
         }
         if self.still.said_still == Some(epoch) {
-            self.judge_itself(epoch);
+            self.judge_itself(world, epoch, across);
             self.lead(world);
         }
     }
@@ -233,282 +180,82 @@ impl Engine {
         }
     }
 
-    /// Tells leaders who name this rank that it is stuck.
-    fn judge_itself(&mut self, epoch: u64) {
-        let known = (epoch, self.still.news);
+    /// Tells leaders who name this rank whether it is stuck.
+    fn judge_itself(&mut self, world: &World, epoch: u64, across: &Across<'_>) {
+        let known = self.known(world, across);
         if self.still.judged == Some(known) {
             return;
         }
         self.still.judged = Some(known);
-        let named: Vec<(i32, u64)> = self
-            .still
-            .supposed
-            .iter()
-            .filter(|(_, supposed)| {
-                !supposed.said_stuck && supposed.members.get(&self.rank) == Some(&epoch)
-            })
+        let supposed = self.still.supposed.iter();
+        let named: Vec<(i32, u64)> = supposed
+            .filter(|(_, supposed)| supposed.members.get(&self.rank) == Some(&epoch))
             .map(|(leader, supposed)| (*leader, supposed.wave))
             .collect();
+        let alone = Across::default();
+        let across = if is_alone(world) { &alone } else { across };
         for (leader, wave) in named {
-            if self.waits_only_for(leader) {
-                if let Some(supposed) = self.still.supposed.get_mut(&leader) {
-                    supposed.said_stuck = true;
-                }
-                self.tell(leader, &Control::Stuck { wave });
+            let stuck = self.find(leader, across).all_on();
+            let Some(supposed) = self.still.supposed.get_mut(&leader) else {
+                continue;
+            };
+            if supposed.said_stuck == stuck {
+                continue;
             }
+            supposed.said_stuck.clone_from(&stuck);
+            for (relies, last) in in_parts(stuck.as_ref().unwrap_or(&Relies::new())) {
+                let said = Control::Stuck {
+                    wave,
+                    is_stuck: stuck.is_some(),
+                    relies,
+                    last,
+                };
+                self.tell(leader, &said);
+            }
+        }
+    }
+
+    pub(super) fn known(&self, world: &World, across: &Across<'_>) -> Known {
+        let others = || across.iter();
+        let news: u64 = others().map(|(_, engine)| engine.still.news).sum();
+        let declared: usize = others().map(|(world, _)| world.lines.declared()).sum();
+        Known {
+            activity: worlds::activity_of_runtime(world),
+            news: self.still.news + news,
+            declared: world.lines.declared() + declared,
         }
     }
 
     /// The epoch in which this rank rests and waits for something.
-    pub(super) fn waits_in(&self, world: &World) -> Option<u64> {
-        let rest = self.own_rest(world).filter(|_| world.live() != 0)?;
-        Some(rest.activity)
-    }
-
-    /// Whether everything that could make this rank go on, which rests, is blocked under the supposition of a leader.
-    fn waits_only_for(&self, leader: i32) -> bool {
-        let mut any = false;
-        let stays = |slot: &i32| {
-            let Some(flight) = &self.flights[*slot as usize] else {
-                return true;
-            };
-            match flight {
-                Flight::Control { .. } | Flight::Owed { receive: true, .. } => true,
-                flight => {
-                    any = true;
-                    self.stays(leader, *slot, flight).is_some()
-                }
-            }
-        };
-        self.order.iter().all(stays) && any
-    }
-
-    /// Whether what is under way does not end under the supposition of a leader; the node that waits for it, 0 for none.
-    fn stays(&self, leader: i32, slot: i32, flight: &Flight) -> Option<u32> {
-        if let Some((exchange, message)) = awaited(flight) {
-            let blocked = self.is_blocked(leader, message.peer, message.wire);
-            return blocked.then(|| exchange.node());
+    pub(super) fn waits_in(&self, world: &World, across: &Across<'_>) -> Option<u64> {
+        let together = world.rested_together.load(Ordering::SeqCst);
+        if is_alone(world) {
+            let rest = self.own_rest(world).filter(|_| world.live() != 0)?;
+            return Some(rest.activity);
         }
-        let (lane, node) = match flight {
-            Flight::Guard(lane) | Flight::Counts(lane) => {
-                let current = self.lanes[*lane as usize].current.as_ref();
-                (*lane, current.map_or(0, |exchange| exchange.node()))
-            }
-            Flight::Collective(exchange) => (needs_all(exchange)?, exchange.node()),
-            _ => return None,
-        };
-        let call = self.lanes[lane as usize].call_in(slot)?;
-        self.is_missing(leader, lane, call).then_some(node)
-    }
-
-    /// Whether a peer sends nothing more on a wire under the supposition of a leader.
-    fn is_blocked(&self, leader: i32, peer: i32, wire: Wire) -> bool {
-        let received = self.peers[peer].received;
-        if let Some(stands) = self.stands(leader, peer) {
-            return stands.sent == received;
-        }
-        let blocked = self.said_under(leader, peer);
-        blocked.is_some_and(|blocked| {
-            blocked.sent == received && (blocked.all || blocked.wires.contains(&wire))
-        })
-    }
-
-    /// Whether some rank does not make this call of a lane under the supposition of a leader.
-    fn is_missing(&self, leader: i32, lane: u32, call: u64) -> bool {
-        (0..self.peers.size()).any(|peer| {
-            let made = match self.stands(leader, peer) {
-                Some(stands) => stands.calls.get(lane as usize),
-                None => self
-                    .said_under(leader, peer)
-                    .and_then(|blocked| blocked.calls.get(&lane)),
-            };
-            made.is_some_and(|made| *made < call)
-        })
+        let epoch = worlds::activity_of_runtime(world);
+        let waits = || world.live() != 0 || across.iter().any(|(other, _)| other.live() != 0);
+        let expects = || self.expects_words() || across.engines().any(Self::expects_words);
+        (together == epoch + 1 && waits() && !expects()).then_some(epoch)
     }
 
     /// How a rank stands still, if a leader names it so.
-    fn stands(&self, leader: i32, peer: i32) -> Option<&Stands> {
+    pub(super) fn stands(&self, leader: i32, peer: i32) -> Option<&Stands> {
         let epoch = self.still.supposed.get(&leader)?.members.get(&peer)?;
         let stands = self.still.ranks.get(&peer)?;
         (stands.epoch == *epoch).then_some(stands)
     }
 
-    /// What a rank has said under the present supposition of a leader.
-    fn said_under(&self, leader: i32, peer: i32) -> Option<&Blocked> {
-        let wave = self.still.supposed.get(&leader)?.wave;
-        let blocked = self.still.blocked.get(&(leader, peer))?;
-        (blocked.wave == wave).then_some(blocked)
+    /// The wave of a leader.
+    pub(super) fn wave_of(&self, leader: i32) -> Option<u64> {
+        let supposed = self.still.supposed.get(&leader)?;
+        Some(supposed.wave)
     }
 
-    // ----- what others say -----
-
     pub(crate) fn still_told(&mut self, source: i32, epoch: u64, sent: u64, calls: [u64; LANES]) {
+        ANY_STANDS.store(true, Ordering::Relaxed);
         self.still.news += 1;
         let stands = Stands { epoch, sent, calls };
         self.still.ranks.insert(source, stands);
-    }
-
-    pub(crate) fn blocked_told(
-        &mut self,
-        source: i32,
-        (leader, wave): (i32, u64),
-        sent: u64,
-        wires: Vec<Wire>,
-    ) {
-        let blocked = self.still.said_by(leader, source, wave);
-        if blocked.sent != sent {
-            blocked.sent = sent;
-            blocked.wires.clear();
-            blocked.all = false;
-        }
-        blocked.all |= wires.is_empty();
-        blocked.wires.extend(wires);
-    }
-
-    pub(crate) fn frozen_told(
-        &mut self,
-        source: i32,
-        (leader, wave): (i32, u64),
-        lanes: Vec<(u32, u64)>,
-    ) {
-        let blocked = self.still.said_by(leader, source, wave);
-        blocked.calls.extend(lanes);
-    }
-
-    // ----- what this rank finds -----
-
-    /// In a pass: says which messages and calls of this rank wait for ranks that stand still.
-    pub(crate) fn look_around(&mut self, world: &World, runtime: &Runtime) {
-        if self.still.supposed.is_empty() || self.said_bye || self.failed.is_some() {
-            return;
-        }
-        let known = (world.activity(), self.still.news, world.lines.declared());
-        let began = Instant::now();
-        let is_known = |(looked, again): (_, Instant)| looked == known && began < again;
-        let idles = self.still.looked.is_some_and(|(looked, _)| looked == known);
-        // While something runs here, more may come of it than the next look would find.
-        if self.still.looked.is_some_and(is_known) || !runtime.is_quiescent() {
-            return;
-        }
-        let peers = &self.peers;
-        let has_gone = |rank: i32| peers[rank].leaves() || peers[rank].lost;
-        self.still.supposed.retain(|leader, _| !has_gone(*leader));
-        let rests = self.waits_in(world);
-        let supposed = self.still.supposed.iter();
-        let leaders: Vec<(i32, u64)> = supposed
-            .filter(|(_, supposed)| {
-                // Of a member all is supposed already.
-                rests.is_none() || supposed.members.get(&self.rank) != rests.as_ref()
-            })
-            .map(|(leader, supposed)| (*leader, supposed.wave))
-            .collect();
-        for (leader, wave) in leaders {
-            if rests.is_some() && self.waits_only_for(leader) {
-                self.tell_all_blocked((leader, wave));
-                continue;
-            }
-            let Some(found) = self.find_blocked(world, runtime, leader) else {
-                return; // somebody submits
-            };
-            self.tell_blocked((leader, wave), found.sends);
-            self.tell_frozen((leader, wave), found.lanes);
-        }
-        let again = AGAIN.max(began.elapsed() * AGAIN_PER_LOOK);
-        self.still.looked = Some((known, Instant::now() + again));
-        // What has come and no receive is posted for then counts as received, and its sender need not wait. Not before
-        // nothing has come for a while: others may be at work, and what they send costs a copy here.
-        self.still.takes_in |= idles;
-    }
-
-    /// What of this rank waits for what does not come under the supposition of a leader. None: the graph is changing.
-    fn find_blocked(&self, world: &World, runtime: &Runtime, leader: i32) -> Option<Waiting> {
-        let mut starts = Vec::new();
-        let mut found = Waiting::default();
-        for slot in &self.order {
-            if let Some(flight) = &self.flights[*slot as usize]
-                && let Some(node) = self.stays(leader, *slot, flight)
-            {
-                starts.extend(Some(node).filter(|node| *node != 0));
-                if let Flight::Guard(lane) | Flight::Counts(lane) = flight {
-                    found.lanes.push(*lane); // one agreement at a time
-                }
-            }
-        }
-        if starts.is_empty() {
-            return Some(found);
-        }
-        let graph = runtime.graph();
-        let placing = graph.data.try_lock()?;
-        let cone = graph.cone(&starts);
-        let heads = world.lines.first_unposted();
-        drop(placing);
-        for (line, node) in heads {
-            match line {
-                _ if !cone.contains(node) => {}
-                Line::Messages { send, peer, wire } if send => found.sends.push((peer, wire)),
-                Line::Messages { .. } => {}
-                Line::Collectives { lane } => found.lanes.push(lane),
-            }
-        }
-        Some(found)
-    }
-
-    fn tell_blocked(&mut self, (leader, wave): (i32, u64), found: Vec<(i32, Wire)>) {
-        let mut by_peer: HashMap<i32, Vec<Wire>> = HashMap::new();
-        for (peer, wire) in found {
-            if self.is_new((leader, wave), peer, Some(wire)) {
-                by_peer.entry(peer).or_default().push(wire);
-            }
-        }
-        for (peer, wires) in by_peer {
-            for some in wires.chunks(MOST_WIRES) {
-                self.say_blocked((leader, wave), peer, some);
-            }
-        }
-    }
-
-    fn tell_all_blocked(&mut self, (leader, wave): (i32, u64)) {
-        for peer in 0..self.peers.size() {
-            if self.is_new((leader, wave), peer, None) {
-                self.say_blocked((leader, wave), peer, &[]);
-            }
-        }
-        let lanes = self.lanes.len() as u32;
-        self.tell_frozen((leader, wave), (0..lanes).collect());
-    }
-
-    fn tell_frozen(&mut self, (leader, wave): (i32, u64), lanes: Vec<u32>) {
-        let mut fresh = Vec::new();
-        for lane in lanes {
-            let made = self.lanes[lane as usize].calls();
-            let now = (wave, made);
-            if self.still.told_frozen.insert((leader, lane), now) != Some(now) {
-                fresh.push((lane, made));
-            }
-        }
-        for some in fresh.chunks(MOST_MEMBERS) {
-            let lanes = some.to_vec();
-            self.tell_every(&Control::Frozen {
-                leader,
-                wave,
-                lanes,
-            });
-        }
-    }
-
-    /// Whether a peer was not told that, since this rank has sent to it last. It is told now.
-    fn is_new(&mut self, (leader, wave): (i32, u64), peer: i32, wire: Option<Wire>) -> bool {
-        let now = (wave, self.peers[peer].sent);
-        self.still.told.insert((leader, peer, wire), now) != Some(now)
-    }
-
-    fn say_blocked(&mut self, (leader, wave): (i32, u64), peer: i32, wires: &[Wire]) {
-        let blocked = Control::Blocked {
-            leader,
-            wave,
-            sent: self.peers[peer].sent,
-            wires: wires.to_vec(),
-        };
-        self.tell(peer, &blocked);
     }
 }

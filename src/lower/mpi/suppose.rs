@@ -16,19 +16,24 @@
 //! A wave may be too small, and then nothing comes of it; it cannot be wrong. So it does not matter if some lead at the same time, and
 //! a rank takes the lead if those before it have not gone on for very long: they may be inside a body.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use super::control::{Control, MOST_MEMBERS, MOST_WIRES, Wire};
+use super::across::{Fact, first_wave, gather};
+use super::control::{Control, MOST_MEMBERS, MOST_WIRES, Relies, Wire};
 use super::engine::{Cancelled, Engine, Finished};
 use super::still::long;
 use super::world::World;
+use super::worlds;
 
 /// After how many rests before `Still` a rank leads where another stands still before it, for each such.
 const LATER: u32 = 64;
 
 /// Looks in such a rest.
 const LOOKS: u32 = 16;
+
+/// So many times as long is waited for other worlds, who look in the same way.
+const OTHERS: u32 = 4;
 
 /// The longest pause before the same is tried again, in such rests.
 const LATEST: u32 = 64;
@@ -48,8 +53,8 @@ struct Concluded {
 
 /// What this rank has concluded as a member.
 pub(super) struct GivesUp {
-    /// While this is its epoch, it makes missing calls of lanes that others wait in.
-    epoch: u64,
+    /// While nothing happens in any world of its runtime, it makes missing calls of lanes that others wait in.
+    activity: u64,
     /// As the leader says: what it has declared is spared.
     spares: bool,
     leader: (i32, u64),
@@ -61,7 +66,10 @@ pub(super) struct GivesUp {
 /// What this rank does as the leader.
 struct Wave {
     members: BTreeMap<i32, u64>,
-    stuck: BTreeSet<i32>,
+    /// Those that are stuck, each under these waves of other worlds too.
+    stuck: BTreeMap<i32, Relies>,
+    /// All these together, as they were last made known.
+    known: Option<Fact>,
     /// All that stood still were named.
     is_whole: bool,
     /// When it began, or something was heard of it.
@@ -69,24 +77,52 @@ struct Wave {
     concluded: Option<Concluded>,
 }
 
+impl Wave {
+    /// Some of its members, with their epochs.
+    fn named_of(&self, ranks: &BTreeSet<i32>) -> BTreeMap<i32, u64> {
+        let members = self.members.iter();
+        members
+            .filter(|(rank, _)| ranks.contains(rank))
+            .map(|(rank, epoch)| (*rank, *epoch))
+            .collect()
+    }
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub(crate) struct Lead {
-    /// The number of the latest wave.
+    /// The number of the latest wave; 0: there was none.
     number: u64,
     wave: Option<Wave>,
+    /// Of what a member says whose last part has not come.
+    parts: HashMap<i32, Relies>,
     /// Ranks that stood still when all were last named.
     known: BTreeMap<i32, u64>,
     /// Those of them that were stuck when the others were last left out, and when that was.
     tried: Option<(BTreeSet<i32>, Instant)>,
     /// How often that came to nothing.
     failures: u32,
+    /// Counts what was heard that is of no consequence but for who leads.
+    pub(super) heard: u64,
     /// What had been heard when this rank last looked what to do, and when it looks again although that is all: it walks all
     /// ranks that stand still.
     looked: Option<(u64, Instant)>,
 }
 
 impl Lead {
+    pub(super) fn leads(&self) -> bool {
+        self.wave.is_some()
+    }
+
+    /// The next wave has this number.
+    fn count(&mut self) -> u64 {
+        self.number = match self.number {
+            0 => first_wave() + 1,
+            number => number + 1,
+        };
+        self.number
+    }
+
     /// How long nothing is heard until it is taken that nothing more is said.
     fn patience(&self, long: Duration) -> Duration {
         (long * (1 << self.failures.min(16))).min(long * LATEST)
@@ -97,7 +133,7 @@ impl Engine {
     /// In a pass of a rank that stands still.
     pub(super) fn lead(&mut self, world: &World) {
         let (long, now) = (long(world), Instant::now());
-        let news = self.still.news;
+        let news = self.still.news + self.still.lead.heard;
         let looked = self.still.lead.looked;
         if looked.is_some_and(|(heard, again)| heard == news && now < again) {
             return;
@@ -135,27 +171,69 @@ impl Engine {
                 self.conclude(true, pause);
             }
         } else if wave.stuck.len() == wave.members.len() {
-            self.conclude(true, long);
+            self.conclude_if_closed(long, known);
         } else if quiet < patience {
             // More may be heard.
         } else if !wave.stuck.is_empty() {
-            let tried = lead
-                .tried
-                .as_ref()
-                .filter(|(stuck, _)| *stuck == wave.stuck);
+            let stuck: BTreeSet<i32> = wave.stuck.keys().copied().collect();
+            let tried = lead.tried.as_ref().filter(|(tried, _)| *tried == stuck);
             if wave.is_whole && tried.is_some_and(|(_, when)| when.elapsed() < patience * 4) {
                 return;
             }
-            let stuck =
-                |(rank, epoch): (&i32, &u64)| wave.stuck.contains(rank).then_some((*rank, *epoch));
-            let members = wave.members.iter().filter_map(stuck).collect();
+            let members = wave.named_of(&stuck);
             if wave.is_whole {
-                lead.tried = Some((wave.stuck.clone(), Instant::now()));
+                lead.tried = Some((stuck, Instant::now()));
             }
             self.name(members, false);
         } else if !wave.is_whole {
             lead.failures += 1;
             self.name(known, true);
+        }
+    }
+
+    /// All members are stuck: concludes, unless they are only under waves of other worlds of which this rank does not know as much.
+    /// For that it waits, and tells what it knows itself.
+    fn conclude_if_closed(&mut self, long: Duration, known: BTreeMap<i32, u64>) {
+        let lead = &mut self.still.lead;
+        let number = lead.number;
+        let Some(wave) = &mut lead.wave else { return };
+        let relies: Relies = wave.stuck.values().flatten().copied().collect();
+        let closed = self.still.facts.closed_with(number);
+        let is_closed = |relies: &Relies| relies.iter().all(|on| closed.contains(on));
+        let concludes = is_closed(&relies);
+        let version = wave.known.as_ref().map_or(0, |fact| fact.version) + 1;
+        if !relies.is_empty() && wave.known.as_ref().is_none_or(|fact| fact.relies != relies) {
+            let fact = Fact { version, relies };
+            wave.known = Some(fact.clone());
+            // Even if it concludes: others that rely on this wave then do, too.
+            self.make_known(number, &fact);
+        } else if !concludes {
+            self.leave_out_open(&closed, long, known);
+        }
+        if concludes {
+            self.conclude(true, long);
+        }
+    }
+
+    /// After a while: leaves out who relies on waves of other worlds of which too little is known.
+    fn leave_out_open(&mut self, closed: &HashSet<u64>, long: Duration, known: BTreeMap<i32, u64>) {
+        let lead = &mut self.still.lead;
+        let patience = lead.patience(long);
+        let Some(wave) = &mut lead.wave else { return };
+        if wave.changed.elapsed() < patience * OTHERS {
+            return;
+        }
+        let stuck = wave.stuck.iter();
+        let closed: BTreeSet<i32> = stuck
+            .filter(|(_, relies)| relies.iter().all(|on| closed.contains(on)))
+            .map(|(rank, _)| *rank)
+            .collect();
+        let members = wave.named_of(&closed);
+        if members.is_empty() {
+            lead.failures += 1;
+            self.name(known, true);
+        } else {
+            self.name(members, false);
         }
     }
 
@@ -200,14 +278,15 @@ impl Engine {
     /// Begins a wave.
     fn name(&mut self, members: BTreeMap<i32, u64>, is_whole: bool) {
         let lead = &mut self.still.lead;
-        lead.number += 1;
+        lead.count();
         let named: Vec<(i32, u64)> = members
             .iter()
             .map(|(rank, epoch)| (*rank, *epoch))
             .collect();
         lead.wave = Some(Wave {
             members,
-            stuck: BTreeSet::new(),
+            stuck: BTreeMap::new(),
+            known: None,
             is_whole,
             changed: Instant::now(),
             concluded: None,
@@ -229,9 +308,8 @@ impl Engine {
         if lead.wave.take().is_none() {
             return;
         }
-        lead.number += 1;
+        let wave = lead.count();
         lead.known.clear();
-        let wave = lead.number;
         self.tell_every(&Control::Suppose {
             wave,
             members: Vec::new(),
@@ -259,12 +337,28 @@ impl Engine {
 
     // ----- what others say -----
 
-    pub(crate) fn stuck_told(&mut self, source: i32, number: u64) {
-        self.still.news += 1;
+    /// `relies`: None where it is not stuck after all.
+    pub(crate) fn stuck_told(
+        &mut self,
+        source: i32,
+        number: u64,
+        relies: Option<Relies>,
+        last: bool,
+    ) {
+        self.still.lead.heard += 1;
+        let is_stuck = relies.is_some();
+        let part = relies.unwrap_or_default();
+        self.still.latest.hear(&part);
         let lead = &mut self.still.lead;
+        let Some(relies) = gather(&mut lead.parts, source, part, last) else {
+            return;
+        };
         if let Some(wave) = lead.wave.as_mut().filter(|_| lead.number == number) {
             wave.changed = Instant::now();
-            wave.stuck.insert(source);
+            match is_stuck {
+                true => wave.stuck.insert(source, relies),
+                false => wave.stuck.remove(&source),
+            };
         }
     }
 
@@ -288,8 +382,8 @@ impl Engine {
     }
 
     pub(crate) fn all_cut_told(&mut self, source: i32, number: u64, any: bool) {
-        self.still.news += 1;
         let lead = &mut self.still.lead;
+        lead.heard += 1;
         if let Some(wave) = lead.wave.as_mut().filter(|_| lead.number == number)
             && let Some(concluded) = &mut wave.concluded
         {
@@ -306,12 +400,14 @@ impl Engine {
         spares: bool,
         finished: &mut Finished,
     ) {
-        let Some(epoch) = self.waits_in(world) else {
+        // Where another world is being used, the leader says it again.
+        let epoch = world.look_across(|across| self.waits_in(world, across));
+        let Some(epoch) = epoch.flatten() else {
             return;
         };
         let holds = self.still.supposed.get(&leader.0).is_some_and(|supposed| {
             supposed.wave == leader.1
-                && supposed.said_stuck
+                && supposed.said_stuck.is_some()
                 && supposed.members.get(&self.rank) == Some(&epoch)
         });
         if !holds {
@@ -322,7 +418,7 @@ impl Engine {
             false => Vec::new(),
         };
         self.still.gives_up = Some(GivesUp {
-            epoch,
+            activity: worlds::activity_of_runtime(world),
             spares,
             leader,
             answers: 0,
@@ -384,7 +480,7 @@ impl Engine {
             return false;
         };
         let spared = gives_up.spares && world.lines.has_collectives(lane);
-        let does = gives_up.epoch == world.activity() && !spared;
+        let does = gives_up.activity == worlds::activity_of_runtime(world) && !spared;
         gives_up.any |= does;
         does
     }

@@ -1,5 +1,6 @@
 //! Control messages on their way: told to other ranks, heard from them, obeyed.
 
+use super::across::Fact;
 use super::calls::{Address, Elements, Failed};
 use super::control::{Control, LARGEST};
 use super::engine::{Cancelled, Engine, Finished, Flight};
@@ -126,13 +127,26 @@ impl Engine {
                 wave,
                 sent,
                 wires,
-            } => self.blocked_told(source, (leader, wave), sent, wires),
+                relies,
+            } => self.blocked_told(source, (leader, wave), sent, (wires, relies)),
             Control::Frozen {
                 leader,
                 wave,
                 lanes,
-            } => self.frozen_told(source, (leader, wave), lanes),
-            Control::Stuck { wave } => self.stuck_told(source, wave),
+                relies,
+            } => self.frozen_told(source, (leader, wave), (lanes, relies)),
+            Control::Stuck {
+                wave,
+                is_stuck,
+                relies,
+                last,
+            } => self.stuck_told(source, wave, is_stuck.then_some(relies), last),
+            Control::Fact {
+                wave,
+                version,
+                relies,
+                last,
+            } => self.fact_told(source, wave, Fact { version, relies }, last),
             Control::Conclude { wave, spares } => {
                 self.conclude_told(world, (source, wave), spares, finished);
             }

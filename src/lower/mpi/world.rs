@@ -118,6 +118,8 @@ pub(crate) struct World {
     /// As `activity`, of passes; written under the engine's lock only.
     pub(super) pass_activity: AtomicU64,
     pub(crate) rested_at: AtomicU64,
+    /// The same of all worlds of the runtime together; 0 while the runtime is open.
+    pub(crate) rested_together: AtomicU64,
     /// The ending has come so far that every rank has.
     pub(crate) settled: AtomicBool,
     /// `Note::Quit` was left.
@@ -210,6 +212,7 @@ impl World {
             activity: AtomicU64::new(0),
             pass_activity: AtomicU64::new(0),
             rested_at: AtomicU64::new(0),
+            rested_together: AtomicU64::new(0),
             settled: AtomicBool::new(false),
             quits: AtomicBool::new(false),
             stages: AtomicBool::new(false),

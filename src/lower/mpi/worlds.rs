@@ -125,16 +125,29 @@ pub(crate) fn others_of_runtime(world: &World) -> Vec<Arc<World>> {
     worlds
 }
 
+/// The sum of `World::activity` over all worlds of a world's runtime. It never goes back.
+pub(crate) fn activity_of_runtime(world: &World) -> u64 {
+    let table = TABLE.read();
+    let entries = table.iter().filter_map(|(_, entry)| entry.as_ref());
+    entries
+        .filter(|entry| entry.lane == 0 && entry.world.runtime == world.runtime)
+        .map(|entry| entry.world.activity())
+        .sum()
+}
+
 /// Takes all handles of a world out of the table.
 pub(crate) fn leave(world: &World) {
     record::forget(world);
     let mut table = TABLE.write();
     for (_, entry) in table.iter_mut() {
-        if entry
-            .as_ref()
-            .is_some_and(|entry| core::ptr::eq(Arc::as_ptr(&entry.world), world))
-        {
+        let Some(of) = entry.as_ref().map(|entry| &*entry.world) else {
+            continue;
+        };
+        if core::ptr::eq(of, world) {
             *entry = None;
+        } else if of.runtime == world.runtime {
+            // So that the sum over those that are left is no smaller.
+            of.activity.fetch_add(world.activity(), Ordering::SeqCst);
         }
     }
     VERSION.fetch_add(1, Ordering::Release);
