@@ -116,6 +116,12 @@ fn random_worlds_of_which_some_ranks_close_in_the_middle_end_as_the_oracle_says(
         .for_each(|seed| check(&Program::closed_in_the_middle(seed, ranks), ranks));
 }
 
+#[test]
+fn random_programs_across_several_worlds_end_as_the_oracle_says() {
+    let (ranks, seeds) = wishes(GRAPHS / 4);
+    seeds.for_each(|seed| check(&Program::across_worlds(seed, ranks), ranks));
+}
+
 /// One of them again and again: of two poisons that a rank sends before it quits, the other rank drops the first and is
 /// taking in the second when the receive of the first is declared.
 #[test]

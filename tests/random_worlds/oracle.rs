@@ -64,13 +64,15 @@ pub fn run(program: &Program) -> Vec<Vec<Value>> {
                     _ => None,
                 };
             }
-            Step::Sum { datum } => {
-                let all = (0..program.ranks).all(|rank| {
+            Step::Sum { world, datum } => {
+                let members = &program.worlds[*world];
+                let all = members.iter().all(|rank| {
+                    let rank = *rank;
                     program.takes_part(rank, number) && !program.is_cancelled(number, rank)
                 });
                 let mut sum = Some(vec![0i64; program.elements]);
-                for rank in &state {
-                    sum = match (&sum, &rank[*datum]) {
+                for rank in members {
+                    sum = match (&sum, &state[*rank][*datum]) {
                         (Some(sum), Some(values)) if all => Some(
                             sum.iter()
                                 .zip(values)

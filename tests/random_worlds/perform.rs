@@ -78,14 +78,62 @@ pub fn run(program: &Program, expected: &[Vec<Value>], way: Way) -> Vec<String> 
         verify: i32::from(program.verify),
         ..world_config()
     };
+    let further: Vec<sim::Job> = (1..)
+        .zip(&program.worlds[1..])
+        .map(|(number, members)| {
+            sim::Job::start(sim::Config {
+                size: members.len(),
+                seed: program.seed + number,
+                ..config.clone()
+            })
+        })
+        .collect();
     run_way_of_job(way, &config, world, &|rank: &Rank, job: &sim::Job| {
-        let told = of_rank(program, &expected[rank.rank as usize], rank, job);
+        let worlds = attach_further(program, rank, &further, &world);
+        let expected = &expected[rank.rank as usize];
+        let told = of_rank(program, expected, rank, job, &worlds);
         complaints.lock().expect("no panic holds it").extend(told);
     });
+    for job in &further {
+        assert_eq!(job.leftovers(), 0, "{way:?}: messages are left");
+    }
     complaints.into_inner().expect("no panic holds it")
 }
 
-fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -> Vec<String> {
+/// The worlds of a rank; null where it is not in one.
+fn attach_further(
+    program: &Program,
+    rank: &Rank,
+    further: &[sim::Job],
+    config: &norn_world_config,
+) -> Vec<*mut norn_world> {
+    let attach = |(job, members): (&sim::Job, &Vec<usize>)| {
+        let mut world = null_mut();
+        let me = rank.rank as usize;
+        if let Some(place) = members.iter().position(|member| *member == me) {
+            job.initialise_here(place);
+            // SAFETY: the pointers are of live variables.
+            ok(unsafe { norn_world_attach_f(rank.rt, job.comms[place], config, &mut world) });
+        }
+        world
+    };
+    let attached = further.iter().zip(&program.worlds[1..]).map(attach);
+    core::iter::once(rank.world).chain(attached).collect()
+}
+
+fn of_rank(
+    program: &Program,
+    expected: &[Value],
+    rank: &Rank,
+    job: &sim::Job,
+    worlds: &[*mut norn_world],
+) -> Vec<String> {
+    let rank_in = |world: usize, process: usize| {
+        let mut members = program.worlds[world].iter();
+        members
+            .position(|member| *member == process)
+            .map_or(-1, |rank| rank as i32)
+    };
     let me = rank.rank as usize;
     let mut memory = vec![vec![0i64; program.elements]; program.data];
     let mut data = Vec::new();
@@ -177,6 +225,7 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -
                 cancel(token);
             }
             Step::Message {
+                world,
                 from,
                 to,
                 source,
@@ -197,9 +246,9 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -
                     // SAFETY: the pointers are of live variables.
                     ok(unsafe {
                         norn_send(
-                            rank.world,
+                            worlds[*world],
                             &part(*source),
-                            *to as i32,
+                            rank_in(*world, *to),
                             key,
                             &how,
                             &mut token,
@@ -212,9 +261,9 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -
                     // SAFETY: as above.
                     ok(unsafe {
                         norn_recv(
-                            rank.world,
+                            worlds[*world],
                             &part(*target),
-                            *from as i32,
+                            rank_in(*world, *from),
                             key,
                             &how,
                             &mut token,
@@ -225,7 +274,7 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -
                     }
                 }
             }
-            Step::Sum { datum } => {
+            Step::Sum { world, datum } => {
                 let all = norn_slice {
                     data: data[*datum],
                     ptr: null_mut(),
@@ -236,7 +285,9 @@ fn of_rank(program: &Program, expected: &[Value], rank: &Rank, job: &sim::Job) -
                     how.flags |= NORN_UNGUARDED;
                 }
                 // SAFETY: as above.
-                ok(unsafe { norn_allreduce(rank.world, null(), &all, NORN_SUM, &how, &mut token) });
+                ok(unsafe {
+                    norn_allreduce(worlds[*world], null(), &all, NORN_SUM, &how, &mut token)
+                });
                 cancel(token);
             }
         }

@@ -13,8 +13,9 @@ pub enum Step {
         target: Datum,
         fails: bool,
     },
-    /// `elements` of `source` on one rank become those of `target` on another. `key`: None: ordered.
+    /// `elements` of `source` on one rank become those of `target` on another, in a world that both are in. `key`: None: ordered.
     Message {
+        world: usize,
         from: usize,
         to: usize,
         source: Datum,
@@ -22,8 +23,8 @@ pub enum Step {
         elements: usize,
         key: Option<i64>,
     },
-    /// The sum over all ranks, in place.
-    Sum { datum: Datum },
+    /// The sum over all ranks of a world, in place.
+    Sum { world: usize, datum: Datum },
 }
 
 /// A step of one rank that is cancelled before it can start: the number of the step, and the rank.
@@ -44,6 +45,8 @@ pub enum Blow {
 pub struct Program {
     pub seed: u64,
     pub ranks: usize,
+    /// Who is in each world, in the order of their ranks there. In the first all are.
+    pub worlds: Vec<Vec<usize>>,
     pub data: usize,
     /// Elements of a datum.
     pub elements: usize,
@@ -86,6 +89,7 @@ impl Program {
             let rank = random.usize(..ranks);
             let step = match random.u32(..20) {
                 0 if ranks <= 12 => Step::Sum {
+                    world: 0,
                     datum: random.usize(..data),
                 },
                 1..9 => {
@@ -110,6 +114,7 @@ impl Program {
                     }
                     let whole = random.u32(..3) > 0;
                     Step::Message {
+                        world: 0,
                         from: rank,
                         to,
                         source,
@@ -141,6 +146,7 @@ impl Program {
         Self {
             seed,
             ranks,
+            worlds: vec![(0..ranks).collect()],
             data,
             elements,
             cancelled,
@@ -174,8 +180,45 @@ impl Program {
 
     /// The same with ranks, but not all, that close in the middle.
     pub fn closed_in_the_middle(seed: u64, ranks: Option<usize>) -> Self {
+        Self::random(seed, ranks).closing_in_the_middle()
+    }
+
+    /// The same in several worlds, which not all ranks are in; every other one with ranks that close in the middle.
+    pub fn across_worlds(seed: u64, ranks: Option<usize>) -> Self {
         let mut program = Self::random(seed, ranks);
-        let mut random = fastrand::Rng::with_seed(!seed);
+        let mut random = fastrand::Rng::with_seed(!seed << 1);
+        for _ in 0..random.usize(1..4) {
+            let mut members = program.worlds[0].clone();
+            random.shuffle(&mut members);
+            members.truncate(random.usize(2..program.ranks + 1));
+            program.worlds.push(members);
+        }
+        let worlds = &program.worlds;
+        for step in &mut program.steps {
+            let chosen = random.usize(..worlds.len());
+            match step {
+                Step::Message {
+                    world, from, to, ..
+                } if worlds[chosen].contains(from) && worlds[chosen].contains(to) => {
+                    *world = chosen;
+                }
+                Step::Sum { world, .. } => *world = chosen,
+                _ => {}
+            }
+        }
+        program.cancelled.retain(|(number, rank)| {
+            let step = &program.steps[*number];
+            !matches!(step, Step::Sum { world, .. } if !program.worlds[*world].contains(rank))
+        });
+        match seed % 2 {
+            0 => program,
+            _ => program.closing_in_the_middle(),
+        }
+    }
+
+    fn closing_in_the_middle(mut self) -> Self {
+        let program = &mut self;
+        let mut random = fastrand::Rng::with_seed(!program.seed);
         if random.bool() {
             program
                 .steps
@@ -196,7 +239,7 @@ impl Program {
         };
         let closes = who.into_iter().map(cut).collect();
         program.closes = closes;
-        program
+        self
     }
 
     /// Whether a rank takes part in a step.
@@ -210,7 +253,7 @@ impl Program {
         match &self.steps[number] {
             Step::Compute { rank: of, .. } => *of == rank,
             Step::Message { from, to, .. } => *from == rank || *to == rank,
-            Step::Sum { .. } => true,
+            Step::Sum { world, .. } => self.worlds[*world].contains(&rank),
         }
     }
 
@@ -274,7 +317,7 @@ impl Program {
                     let target = (*to == rank).then_some(*target);
                     source.into_iter().chain(target).collect()
                 }
-                Step::Sum { datum } => vec![*datum],
+                Step::Sum { datum, .. } => vec![*datum],
             }
         };
         let data = touched(second);
@@ -282,16 +325,23 @@ impl Program {
             return true;
         }
         match (&self.steps[first], &self.steps[second]) {
-            (Step::Sum { .. }, Step::Sum { .. }) => true,
+            (Step::Sum { world, .. }, Step::Sum { world: world2, .. }) => world == world2,
             (
-                Step::Message { from, to, key, .. },
                 Step::Message {
+                    world,
+                    from,
+                    to,
+                    key,
+                    ..
+                },
+                Step::Message {
+                    world: world2,
                     from: from2,
                     to: to2,
                     key: key2,
                     ..
                 },
-            ) => (from, to, key) == (from2, to2, key2),
+            ) => (world, from, to, key) == (world2, from2, to2, key2),
             _ => false,
         }
     }
