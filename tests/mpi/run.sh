@@ -187,7 +187,7 @@ alone() { # MPI RANKS
 }
 many_ranks() { # MPI FAMILY: the programs
     local program
-    for program in random one_rank_down early many two_waiters attached knot; do
+    for program in random one_rank_down early many two_waiters attached knot rows_and_columns; do
         # shellcheck disable=SC2086 # a list of flags
         compile "$1" "$2" "${program}_$1" "$here/$program.c" $norn -pthread
     done
@@ -397,6 +397,7 @@ while read -r name family; do
     check "$name: messages before their receives" mpirun "$name" 2 "./early_$name" "$([ -n "${FULL:-}" ] && echo 2000 || echo 300)"
     check "$name: many receives, the last message first" mpirun "$name" 2 "./many_$name" "$([ -n "${FULL:-}" ] && echo 30000 || echo 5000)"
     check "$name: closing ranks that wait for each other" mpirun "$name" 4 "./knot_$name"
+    check "$name: ranks that wait for each other across several worlds" mpirun "$name" 4 "./rows_and_columns_$name"
     check "$name: two threads at one receive" mpirun "$name" 2 "./two_waiters_$name" "$([ -n "${FULL:-}" ] && echo 100000 || echo 10000)"
     # Each round takes two dozen communicators. MPICH has some two thousand, by its standard ABI the same ones; where there
     # is no such end, what is counted after the first ten rounds has grown after a few more.
