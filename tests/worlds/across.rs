@@ -317,3 +317,16 @@ fn a_detach_ends_that_waits_by_way_of_an_open_rank_beside_another_world() {
         ok(process.of(1).wait(waits));
     });
 }
+
+#[test]
+fn sealed_ranks_that_wait_in_each_of_two_worlds_are_told() {
+    on_processes(2, &[&[0, 1], &[0, 1]], |process| {
+        let other = 1 - process.number as i32;
+        let waits = [0, 1].map(|world| process.recv(world, other, 0, &[]));
+        // SAFETY: always safe.
+        ok(unsafe { norn_seal(process.rt) });
+        for token in waits {
+            assert_eq!(process.of(0).wait(token), NORN_E_CLOSED, "{}", last_error());
+        }
+    });
+}
