@@ -330,3 +330,32 @@ fn sealed_ranks_that_wait_in_each_of_two_worlds_are_told() {
         }
     });
 }
+
+/// Process 2 closes and cancels; what it has declared is still live then, for process 0 counts on it. Process 0 waits for it too.
+#[test]
+fn who_closes_and_cancels_leaves_all_worlds_in_time() {
+    let all: &[usize] = &[0, 1, 2];
+    on_processes(3, &[all, all], |process| {
+        if process.number == 2 {
+            let asked = process.recv(1, 0, 0, &[]);
+            let _ = process.barrier(1, &[asked]);
+            // SAFETY: nothing uses the handle any more.
+            let _ = unsafe { norn_close_with(process.rt, NORN_CANCEL, -1) };
+            return;
+        }
+        if process.number == 0 {
+            let _ = process.send(1, 2, 0, &[]);
+        }
+        let _ = process.barrier(1, &[]);
+        if process.number == 0 {
+            let _ = process.recv(1, 2, 1, &[]);
+        }
+        // What the barrier ends with is a matter of who comes first.
+        let ended = process.drains();
+        assert!(
+            process.number == 1 || ended == NORN_E_CLOSED,
+            "{}",
+            last_error()
+        );
+    });
+}

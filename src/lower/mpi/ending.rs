@@ -9,6 +9,7 @@
 //!    `Fin`, its last word. Until then it may have to answer or to join.
 //! 4. When it has heard Fin from every rank, nothing can come any more, and the communicators are freed.
 
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -62,33 +63,45 @@ impl World {
                     _ => error,
                 })
         };
-        // All tokens may be complete and exchanges still live: cancelled ones that other ranks count on. Those may wait for
-        // this rank in turn, which must be found here as in any other rest.
-        let none_live = || {
-            let none = self.live() == 0;
-            if !none {
-                self.rest(runtime);
-            }
-            none
-        };
-        wait(&none_live, &|| self.under_way().unwrap_or_default())?;
-        self.leave(runtime);
-        if runtime.graph().closing.load(Ordering::SeqCst) {
-            // Others may wait in any of them for this rank, and only then leave the first.
-            for other in worlds::others_of_runtime(self) {
-                other.life.fetch_max(life::ENDING, Ordering::SeqCst);
-                if other.live() == 0 {
-                    other.leave(runtime);
-                }
-            }
+        // A close leaves all worlds, each as soon as it can: others may wait in any of them for this rank, and only then
+        // leave the first.
+        let closes = runtime.graph().closing.load(Ordering::SeqCst);
+        let others = RefCell::new(match closes {
+            true => worlds::others_of_runtime(self),
+            false => Vec::new(),
+        });
+        for other in others.borrow().iter() {
+            other.life.fetch_max(life::ENDING, Ordering::SeqCst);
         }
-        wait(&|| self.settled.load(Ordering::SeqCst), &|| {
-            self.engine.lock().missing(self)
-        })?;
+        let leave_others = || {
+            let mut others = others.borrow_mut();
+            others.retain(|other| !other.leave_if_done(runtime));
+        };
+        let done = || {
+            leave_others();
+            self.leave_if_done(runtime)
+        };
+        wait(&done, &|| self.under_way().unwrap_or_default())?;
+        let settled = || {
+            leave_others();
+            self.settled.load(Ordering::SeqCst)
+        };
+        wait(&settled, &|| self.engine.lock().missing(self))?;
         self.release(runtime);
         worlds::leave(self);
         runtime.remove_lowering(self);
         Ok(())
+    }
+
+    /// Leaves where nothing is live any more, and says whether. All tokens may be complete and exchanges still live: cancelled
+    /// ones that other ranks count on. Those may wait for this rank in turn, which must be found here as in any other rest.
+    fn leave_if_done(&self, runtime: &Runtime) -> bool {
+        let done = self.live() == 0;
+        match done {
+            true => self.leave(runtime),
+            false => self.rest(runtime),
+        }
+        done
     }
 
     /// Tells all ranks that this one has nothing more to say.
