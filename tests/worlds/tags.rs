@@ -307,3 +307,28 @@ fn the_dump_shows_who_waits_behind_a_tag() {
         });
     }
 }
+
+/// A message that waits behind one of its own key would do so with any number of tags.
+#[test]
+fn what_waits_behind_its_own_key_is_no_matter_of_tags() {
+    on_ranks(&config(), |rank| {
+        let mut memory = [[0u8; 8]; 2];
+        let [first, second] = memory.each_mut();
+        let tokens = if rank.rank == 0 {
+            let never = rank.recv(&room(first), 1, 5, &[]);
+            let _ = rank.send(&slice(&[1u8; 8]), 1, 0, &[never]);
+            let _ = rank.send(&slice(&[2u8; 8]), 1, 0, &[]);
+            vec![never]
+        } else {
+            vec![
+                rank.recv(&room(first), 0, 0, &[]),
+                rank.recv(&room(second), 0, 0, &[]),
+            ]
+        };
+        // SAFETY: always safe.
+        ok(unsafe { norn_seal(rank.rt) });
+        for token in tokens {
+            assert_ne!(rank.wait(token), NORN_E_TAGS, "{}", last_error());
+        }
+    });
+}

@@ -17,6 +17,7 @@ use rustc_hash::FxHashMap as HashMap;
 use super::control::Wire;
 use super::exchange::{Exchange, Line, stage};
 use crate::abi::status::NORN_E_ORDER;
+use crate::abi::types::NORN_KEY_ORDER;
 use crate::error::{Error, Result};
 use crate::order::token::Token;
 use crate::sync::Mutex;
@@ -276,16 +277,16 @@ impl Lines {
         self.waiting.store(waiting - 1, Ordering::Release);
     }
 
-    /// Whether a message that is ready waits only for others of its line.
+    /// Whether a message that is ready waits only for others that share its tag, and would not with more tags: not for those of
+    /// its key.
     pub(crate) fn has_blocked(&self) -> bool {
         let mut queues = self.queues.lock();
-        queues.all().iter().any(|(line, queue)| {
-            let messages = matches!(line, Line::Messages { .. });
-            messages
-                && queue
-                    .iter()
-                    .skip(1)
-                    .any(|other| other.stage() == stage::ARRIVED)
+        queues.all().values().any(|queue| {
+            let key = |exchange: &Exchange| exchange.message().map(|message| message.key);
+            let first = queue.front().and_then(|first| key(first));
+            let shares = |other: &Exchange| key(other) != first || first == Some(NORN_KEY_ORDER);
+            let mut others = queue.iter().skip(1);
+            first.is_some() && others.any(|other| other.stage() == stage::ARRIVED && shares(other))
         })
     }
 
