@@ -600,3 +600,46 @@ fn a_rank_that_cancels_lets_those_go_who_wait_for_it_before_a_collective() {
         }
     });
 }
+
+/// All close, or are sealed, and one waits for what nobody has declared. What it sends when that has failed comes.
+#[test]
+fn what_is_sent_after_a_receive_that_fails_comes_although_all_wait() {
+    unsafe extern "C" fn nothing(_: *mut norn_self, _: *mut c_void) -> i32 {
+        0
+    }
+    for size in [2, 4] {
+        let config = sim::Config { size, ..config() };
+        on_ranks(&config, |rank| {
+            let mut memory = [0u8; 8];
+            let last = rank.size - 1;
+            let waits = if rank.rank == 0 {
+                let never = rank.recv(&room(&mut memory), last, 0, &[]);
+                let mut cleanup = how();
+                cleanup.run = Some(nothing);
+                cleanup.flags = NORN_RUN_ALWAYS;
+                cleanup.after = &never;
+                cleanup.after_count = 1;
+                let mut done = norn_token::default();
+                // SAFETY: the pointers are of live variables.
+                ok(unsafe { norn_submit(rank.rt, &cleanup, &mut done) });
+                let _ = rank.send(&slice(&[7u8; 8]), 1, 1, &[done]);
+                never
+            } else {
+                let came = rank.recv(&room(&mut memory), rank.rank - 1, 1, &[]);
+                if rank.rank != last {
+                    let _ = rank.send(&slice(&[7u8; 8]), rank.rank + 1, 1, &[came]);
+                }
+                came
+            };
+            // SAFETY: always safe.
+            ok(unsafe { norn_seal(rank.rt) });
+            let expected = if rank.rank == 0 {
+                NORN_E_CLOSED
+            } else {
+                NORN_OK
+            };
+            assert_eq!(rank.wait(waits), expected, "{}", last_error());
+            assert_eq!(memory, [if rank.rank == 0 { 0 } else { 7 }; 8]);
+        });
+    }
+}

@@ -95,6 +95,20 @@ pub(crate) enum Control {
     Confirm { wave: u64 },
     /// All ranks rest, and nothing is on its way. `by_tags`: on some rank ready messages wait behind others of their tag.
     Rested { by_tags: bool },
+    /// All ranks rest: each is to ask those it waits for.
+    Ask,
+    /// A rank waits for this one, at rest.
+    Asks,
+    /// To who asks: whether this rank rests, how many messages it has sent there, and on which wires it has declared some that
+    /// are not. `last`: no further part of this list follows.
+    Answers {
+        rests: bool,
+        sent: u64,
+        wires: Vec<Wire>,
+        last: bool,
+    },
+    /// To rank 0: all have answered, and something has ended by it or may yet, or not.
+    Asked { any: bool },
     /// All ranks rest, and not all that was sent has been received: what no receive is posted for is taken in and kept.
     TakeIn,
     /// A rank that closes or is sealed has rested for a while, has sent this one `sent` messages, and has made so many calls on each
@@ -182,6 +196,20 @@ impl Control {
             Self::Fin => writer.u32(9),
             Self::Quit => writer.u32(13),
             Self::TakeIn => writer.u32(14),
+            Self::Ask => writer.u32(26),
+            Self::Asks => writer.u32(27),
+            Self::Answers {
+                rests,
+                sent,
+                wires,
+                last,
+            } => writer
+                .u32(28)
+                .u32(u32::from(*rests))
+                .u64(*sent)
+                .wires(wires)
+                .u32(u32::from(*last)),
+            Self::Asked { any } => writer.u32(29).u32(u32::from(*any)),
             Self::Rest { wave, rest } => {
                 let known = rest.is_some();
                 let rest = rest.unwrap_or(Rest {
@@ -341,6 +369,17 @@ impl Control {
             9 => Self::Fin,
             13 => Self::Quit,
             14 => Self::TakeIn,
+            26 => Self::Ask,
+            27 => Self::Asks,
+            28 => Self::Answers {
+                rests: reader.u32()? != 0,
+                sent: reader.u64()?,
+                wires: reader.wires()?,
+                last: reader.u32()? != 0,
+            },
+            29 => Self::Asked {
+                any: reader.u32()? != 0,
+            },
             10 => {
                 let wave = reader.u64()?;
                 let known = reader.u32()? != 0;
@@ -664,6 +703,15 @@ mod tests {
                 last: true,
             },
             Control::Quit,
+            Control::Ask,
+            Control::Asks,
+            Control::Answers {
+                rests: true,
+                sent: 1 << 40,
+                wires: vec![wire; MOST_WIRES],
+                last: true,
+            },
+            Control::Asked { any: true },
             Control::TakeIn,
             Control::Declared(wire, identity),
         ] {

@@ -21,7 +21,7 @@
 //! | `kept` | what a rank that leaves has sent and nobody has received yet |
 //! | `quit` | a rank closes and cancels while others wait for it |
 //! | `finalize` | MPI_Finalize while a world is attached |
-//! | `rest` | all ranks close, and each waits for another |
+//! | `rest`, `undeclared` | all ranks close, and each waits for another |
 //! | `still`, `blocked`, `suppose` | some ranks close, and wait by way of others for each other |
 //! | `across` | the same where their runtimes have several worlds |
 //! | `balance` | poisons and scratch receives, when something fails |
@@ -71,6 +71,7 @@ mod suppose;
 /// cbindgen:ignore
 pub mod table;
 mod told;
+mod undeclared;
 mod verify;
 pub(crate) mod world;
 pub(crate) mod worlds;

@@ -5,7 +5,8 @@
 //! they have sent and received in all. When all have reported and the sums are equal, rank 0 keeps these reports and
 //! asks each rank for the same once more (`Confirm`). If all answer what they had reported *then*, with the same
 //! activity, nobody did anything between the last report and the first answer and nothing was on its way, so nothing
-//! will ever happen (Mattern's four counters): rank 0 tells all (`Rested`), and each fails the receives it has posted. Whether a wider window of tags might
+//! will ever happen (Mattern's four counters): receives whose messages nobody has declared fail first (`undeclared`). Where there are
+//! none, rank 0 tells all (`Rested`), and each fails the receives it has posted. Whether a wider window of tags might
 //! have helped is said with that, the same on all ranks: which of them hears it first is a matter of chance.
 //!
 //! Where the sums differ, a message may be there that no receive is posted for (of another key, say), and then it would
@@ -29,6 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::control::Control;
 use super::engine::{Cancelled, Engine, Finished};
 use super::peers::Peer;
+use super::undeclared::Undeclared;
 use super::world::{Note, World, life};
 use super::worlds;
 use crate::run::lowering::Lowering;
@@ -62,7 +64,7 @@ struct Asked {
 #[derive(Default)]
 pub(crate) struct Resting {
     /// What this rank has last reported.
-    reported: Option<Rest>,
+    pub(super) reported: Option<Rest>,
     /// Rank 0: the latest reports.
     reports: HashMap<i32, Rest>,
     /// Rank 0: the number of the latest wave of questions, and the wave, while it is under way.
@@ -70,12 +72,13 @@ pub(crate) struct Resting {
     asked: Option<Asked>,
     /// This rank takes in and keeps what no receive is posted for, until it posts something again.
     pub(crate) takes_in: bool,
+    pub(super) undeclared: Undeclared,
     /// All ranks rest for good, as far as this one has heard.
     pub(crate) over: bool,
 }
 
 /// The rank that counts.
-const COUNTER: i32 = 0;
+pub(super) const COUNTER: i32 = 0;
 
 impl World {
     /// A thread that closes, or waits in a sealed runtime, finds that nothing runs here and nothing can.
@@ -176,15 +179,17 @@ impl Resting {
 }
 
 impl Engine {
-    /// Rank 0: whether answers are waited for.
+    /// Whether answers are waited for.
     pub(crate) fn asks(&self) -> bool {
         let asked = self.resting.asked.as_ref();
-        asked.is_some_and(|asked| {
-            let silent =
-                |(rank, peer): (i32, &Peer)| !peer.lost && !asked.answers.contains_key(&rank);
-            let fewest = self.peers.size() as usize - self.peers.lost();
-            asked.answers.len() < fewest || self.peers.iter().any(silent)
-        })
+        let undeclared = &self.resting.undeclared;
+        undeclared.awaits(|rank| !self.peers[rank].lost)
+            || asked.is_some_and(|asked| {
+                let silent =
+                    |(rank, peer): (i32, &Peer)| !peer.lost && !asked.answers.contains_key(&rank);
+                let fewest = self.peers.size() as usize - self.peers.lost();
+                asked.answers.len() < fewest || self.peers.iter().any(silent)
+            })
     }
 
     /// Whether this rank goes on when another one has said what it has to say.
@@ -261,7 +266,7 @@ impl Engine {
         self.count_rests();
     }
 
-    fn count_rests(&mut self) {
+    pub(super) fn count_rests(&mut self) {
         if self.asks() {
             return;
         }
@@ -271,8 +276,7 @@ impl Engine {
             && resting.judge(&asked)
         {
             let by_tags = asked.about.values().any(|rest| rest.blocked);
-            self.tell_every(&Control::Rested { by_tags });
-            return;
+            return self.begin_asking(by_tags);
         }
         // Where all have left, the end takes its way. After that question no further one may come.
         let all_left = self.peers.have_all_left();

@@ -113,6 +113,15 @@ impl Engine {
             Control::Rest { wave, rest } => self.rest_told(source, wave, rest),
             Control::Confirm { wave } => self.confirm_rest(world, wave),
             Control::Rested { by_tags } => self.all_rest(world, by_tags, finished),
+            Control::Ask => self.ask_awaited(),
+            Control::Asks => self.answer_asked(world, source),
+            Control::Answers {
+                rests,
+                sent,
+                wires,
+                last,
+            } => self.asked_answered(source, (rests, sent), wires, last),
+            Control::Asked { any } => self.asked_told(source, any),
             Control::Fail(record) => {
                 if self.failed.is_none() {
                     self.fail_world(world, record, finished);
