@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::control::Control;
-use super::engine::{Cancelled, Engine, Finished};
+use super::engine::{Cancelled, Engine, Finished, Flight};
 use super::peers::Peer;
 use super::undeclared::Undeclared;
 use super::world::{Note, World, life};
@@ -200,6 +200,19 @@ impl Engine {
             || self.kept.is_waited_for()
     }
 
+    /// Whether receives that were given up are still to end.
+    fn has_cancelled(&self) -> bool {
+        let is_cancelled = |slot: &i32| {
+            let flight = self.flights[*slot as usize].as_ref();
+            let why = |flight: &Flight| match flight {
+                Flight::Message { cancelled, .. } => *cancelled,
+                _ => None,
+            };
+            flight.and_then(why).is_some()
+        };
+        self.order.iter().any(is_cancelled)
+    }
+
     /// How this rank rests, if it does.
     pub(super) fn own_rest(&self, world: &World) -> Option<Rest> {
         let activity = world.activity();
@@ -217,7 +230,7 @@ impl Engine {
                 sent,
                 received,
                 blocked: world.lines.has_blocked(),
-                ends: self.ends != 0,
+                ends: self.ends != 0 || self.has_cancelled(),
                 lanes: self.calls_made(),
             },
         })

@@ -120,7 +120,7 @@ impl Engine {
                 sent,
                 wires,
                 last,
-            } => self.asked_answered(source, (rests, sent), wires, last),
+            } => self.asked_answered(world, source, (rests, sent), wires, last),
             Control::Asked { any } => self.asked_told(source, any),
             Control::Fail(record) => {
                 if self.failed.is_none() {

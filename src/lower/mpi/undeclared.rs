@@ -98,6 +98,7 @@ impl Engine {
 
     pub(crate) fn asked_answered(
         &mut self,
+        world: &World,
         source: i32,
         (rests, sent): (bool, u64),
         wires: Vec<Wire>,
@@ -116,8 +117,12 @@ impl Engine {
         let spared: HashSet<Wire> = of_source.into_iter().map(|(_, wire)| wire).collect();
         let goes_on = !rests || sent != self.peers[source].received;
         let why = Cancelled::Rest { by_tags: false };
-        let any = goes_on || self.cancel_receives_but(Some(source), why, &spared);
-        self.resting.undeclared.any |= any;
+        let cuts = !goes_on && self.cancel_receives_but(Some(source), why, &spared);
+        if cuts {
+            // What this rank has reported is not how it rests any more: the cancelled ones end.
+            world.pass_is_active(self);
+        }
+        self.resting.undeclared.any |= goes_on || cuts;
         self.tell_asked();
     }
 
