@@ -108,14 +108,11 @@ fn attach_further(
     config: &norn_world_config,
 ) -> Vec<*mut norn_world> {
     let attach = |(job, members): (&sim::Job, &Vec<usize>)| {
-        let mut world = null_mut();
         let me = rank.rank as usize;
-        if let Some(place) = members.iter().position(|member| *member == me) {
-            job.initialise_here(place);
-            // SAFETY: the pointers are of live variables.
-            ok(unsafe { norn_world_attach_f(rank.rt, job.comms[place], config, &mut world) });
-        }
-        world
+        let place = members.iter().position(|member| *member == me);
+        place.map_or(null_mut(), |place| {
+            attach_with(rank.rt, job, place, config).world
+        })
     };
     let attached = further.iter().zip(&program.worlds[1..]).map(attach);
     core::iter::once(rank.world).chain(attached).collect()

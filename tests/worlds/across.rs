@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use norn::abi::collective::norn_barrier;
 use norn::abi::runtime::*;
 use norn::abi::status::*;
 use norn::abi::types::*;
@@ -40,13 +39,7 @@ impl Process {
     }
 
     fn barrier(&self, world: usize, after: &[norn_token]) -> norn_token {
-        let mut token = norn_token::default();
-        let mut how = how();
-        how.after = after.as_ptr();
-        how.after_count = after.len() as u64;
-        // SAFETY: the pointers are of live variables.
-        ok(unsafe { norn_barrier(self.of(world).world, &how, &mut token) });
-        token
+        self.of(world).barrier(after)
     }
 
     /// A close without a limit.
@@ -81,21 +74,11 @@ fn on_processes(count: usize, groups: &[&[usize]], body: impl Fn(&Process) + Syn
                     let rt = open(way);
                     let attached = |(job, group): (&sim::Job, &&[usize])| {
                         let rank = group.iter().position(|process| *process == number)?;
-                        job.initialise_here(rank);
                         let config = norn_world_config {
                             verify,
                             ..world_config()
                         };
-                        let mut world = std::ptr::null_mut();
-                        let comm = job.comms[rank];
-                        // SAFETY: the pointers are of live variables.
-                        ok(unsafe { norn_world_attach_f(rt, comm, &config, &mut world) });
-                        Some(Rank {
-                            rt,
-                            world,
-                            rank: rank as i32,
-                            size: group.len() as i32,
-                        })
+                        Some(attach_with(rt, job, rank, &config))
                     };
                     let process = Process {
                         number,
@@ -124,11 +107,6 @@ fn on_processes(count: usize, groups: &[&[usize]], body: impl Fn(&Process) + Syn
             assert_eq!(job.leftovers(), 0, "{way:?}: messages are left");
         }
     }
-}
-
-/// Longer than a rank rests before it says so.
-fn a_while() {
-    std::thread::sleep(std::time::Duration::from_millis(400));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, Once};
 
+use norn::abi::collective::norn_barrier;
 use norn::abi::datatype::*;
 use norn::abi::mpi::norn_mpi_register;
 use norn::abi::runtime::*;
@@ -227,16 +228,31 @@ pub fn open_with_watchdog(lines: &Mutex<String>) -> *mut norn_runtime {
 /// unchanged.
 /// A rank of a job, attached to a runtime by the thread that is to be the one that has initialised MPI.
 pub fn attach(rt: *mut norn_runtime, job: &sim::Job, rank: usize) -> Rank {
+    attach_with(rt, job, rank, std::ptr::null())
+}
+
+/// As `attach`; `config`: readable, or null.
+pub fn attach_with(
+    rt: *mut norn_runtime,
+    job: &sim::Job,
+    rank: usize,
+    config: *const norn_world_config,
+) -> Rank {
     job.initialise_here(rank);
     let mut world = std::ptr::null_mut();
-    // SAFETY: the pointers are of live variables.
-    ok(unsafe { norn_world_attach_f(rt, job.comms[rank], std::ptr::null(), &mut world) });
+    // SAFETY: the pointers are of live variables, or null.
+    ok(unsafe { norn_world_attach_f(rt, job.comms[rank], config, &mut world) });
     Rank {
         rt,
         world,
         rank: rank as i32,
         size: job.comms.len() as i32,
     }
+}
+
+/// Longer than a rank rests before it says so.
+pub fn a_while() {
+    std::thread::sleep(std::time::Duration::from_millis(400));
 }
 
 pub fn slice<T>(memory: &[T]) -> norn_slice {
@@ -341,6 +357,16 @@ impl Rank {
     }
 
     /// A task that answers `code`.
+    pub fn barrier(&self, after: &[norn_token]) -> norn_token {
+        let mut token = norn_token::default();
+        let mut how = how();
+        how.after = after.as_ptr();
+        how.after_count = after.len() as u64;
+        // SAFETY: the pointers are of live variables.
+        ok(unsafe { norn_barrier(self.world, &how, &mut token) });
+        token
+    }
+
     pub fn task(&self, code: i32, after: &[norn_token]) -> norn_token {
         unsafe extern "C" fn body(_: *mut norn_self, arg: *mut c_void) -> i32 {
             arg as usize as i32

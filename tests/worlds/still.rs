@@ -89,21 +89,6 @@ fn what_nobody_has_received_yet_is_no_reason_to_wait() {
     });
 }
 
-fn barrier(rank: &Rank, after: &[norn_token]) -> norn_token {
-    let mut token = norn_token::default();
-    let mut how = how();
-    how.after = after.as_ptr();
-    how.after_count = after.len() as u64;
-    // SAFETY: the pointers are of live variables.
-    ok(unsafe { norn_barrier(rank.world, &how, &mut token) });
-    token
-}
-
-/// Longer than a rank rests before it says so.
-fn a_while() {
-    std::thread::sleep(std::time::Duration::from_millis(400));
-}
-
 #[test]
 fn who_closes_and_still_gets_something_from_a_third_rank_is_waited_for() {
     on_so_many(3, |rank| {
@@ -228,7 +213,7 @@ fn a_close_ends_that_waits_for_what_comes_after_a_collective_that_it_never_enter
             assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
             return;
         }
-        let entered = barrier(rank, &[]);
+        let entered = rank.barrier(&[]);
         let sent = rank.send(&slice(&[1u8; 8]), 0, 0, &[entered]);
         assert_eq!(rank.wait(entered), NORN_E_PROPAGATED, "{}", last_error());
         let told = text(&rank.record(entered).text);
@@ -243,12 +228,12 @@ fn a_close_in_a_collective_ends_that_another_rank_enters_after_what_never_comes(
     on_so_many(2, |rank| {
         let mut memory = [0u8; 8];
         if rank.rank == 0 {
-            let _ = barrier(rank, &[]);
+            let _ = rank.barrier(&[]);
             assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
             return;
         }
         let asked = rank.recv(&room(&mut memory), 0, 1, &[]);
-        let entered = barrier(rank, &[asked]);
+        let entered = rank.barrier(&[asked]);
         waits_for_rank_0(rank, asked);
         assert_eq!(rank.wait(entered), NORN_E_PROPAGATED);
     });
@@ -264,8 +249,8 @@ fn a_close_ends_that_waits_for_what_comes_after_a_later_collective() {
             assert_eq!(drains(rank), NORN_E_CLOSED, "{}", last_error());
             return;
         }
-        let _first = barrier(rank, &[]);
-        let second = barrier(rank, &[]);
+        let _first = rank.barrier(&[]);
+        let second = rank.barrier(&[]);
         let sent = rank.send(&slice(&[1u8; 8]), 0, 0, &[second]);
         assert_eq!(rank.wait(second), NORN_E_PROPAGATED, "{}", last_error());
         assert_eq!(rank.wait(sent), NORN_E_PROPAGATED);
@@ -279,11 +264,11 @@ fn who_closes_and_enters_a_collective_later_is_waited_for() {
         let mut memory = [0u8; 8];
         if rank.rank == 0 {
             let first = rank.recv(&room(&mut memory), 1, 0, &[]);
-            let _ = barrier(rank, &[first]);
+            let _ = rank.barrier(&[first]);
             ok(drains(rank));
             return;
         }
-        let entered = barrier(rank, &[]);
+        let entered = rank.barrier(&[]);
         a_while();
         ok(rank.wait(rank.send(&slice(&[1u8; 8]), 0, 0, &[])));
         ok(rank.wait(entered));

@@ -19,7 +19,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::control::{Control, MOST_RELIES, Relies};
+use super::control::{Control, MOST_RELIES, Relies, gather, in_parts};
 use super::engine::Engine;
 use super::world::World;
 use super::worlds;
@@ -231,12 +231,12 @@ impl Engine {
     }
 
     fn tell_fact(&mut self, rank: i32, wave: u64, fact: &Fact) {
-        for (relies, last) in in_parts(&fact.relies) {
-            let version = fact.version;
+        let relies: Vec<u64> = fact.relies.iter().copied().collect();
+        for (part, last) in in_parts(&relies, MOST_RELIES) {
             let fact = Control::Fact {
                 wave,
-                version,
-                relies,
+                version: fact.version,
+                relies: part.iter().copied().collect(),
                 last,
             };
             self.tell(rank, &fact);
@@ -251,31 +251,6 @@ impl Engine {
         let version = fact.version;
         self.learn(wave, &Fact { version, relies }, false);
     }
-}
-
-/// As many parts as it takes, one at least; whether each is the last.
-pub(super) fn in_parts(relies: &Relies) -> Vec<(Relies, bool)> {
-    let all: Vec<u64> = relies.iter().copied().collect();
-    let mut parts: Vec<(Relies, bool)> = all
-        .chunks(MOST_RELIES)
-        .map(|part| (part.iter().copied().collect(), false))
-        .collect();
-    match parts.last_mut() {
-        Some((_, last)) => *last = true,
-        None => parts.push((Relies::new(), true)),
-    }
-    parts
-}
-
-/// The whole, with the last part.
-pub(super) fn gather(
-    parts: &mut HashMap<i32, Relies>,
-    source: i32,
-    part: Relies,
-    last: bool,
-) -> Option<Relies> {
-    parts.entry(source).or_default().extend(part);
-    last.then(|| parts.remove(&source)).flatten()
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -327,19 +302,5 @@ mod tests {
         assert!(latest.are(&[one + 2, other + 1, 9 << COUNTS].into()));
         assert!(latest.are(&[one + 3].into()));
         assert!(!latest.are(&[one + 1, other + 1].into()));
-    }
-
-    #[test]
-    fn parts_make_the_whole() {
-        for count in [0, 1, MOST_RELIES, MOST_RELIES + 1] {
-            let relies: Relies = (0..count as u64).collect();
-            let mut parts = HashMap::new();
-            let mut whole = None;
-            for (part, last) in in_parts(&relies) {
-                assert!(whole.is_none() && part.len() <= MOST_RELIES);
-                whole = gather(&mut parts, 5, part, last);
-            }
-            assert_eq!(whole, Some(relies));
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! Each is one short message; those of a pair of ranks arrive in the order they were sent in, which the rules of
 //! `balance` and `close` rest on. Numbers are little-endian, texts are cut to what a failure's record holds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::rest::{LANES, Rest};
 use crate::abi::status::norn_status;
@@ -19,6 +19,26 @@ pub(crate) const MOST_RELIES: usize = 20;
 
 /// Numbers of waves.
 pub(crate) type Relies = BTreeSet<u64>;
+
+/// A list in as many parts as it takes, one at least; whether each is the last.
+pub(crate) fn in_parts<T>(all: &[T], most: usize) -> impl Iterator<Item = (&[T], bool)> {
+    let parts = all.len().div_ceil(most).max(1);
+    (0..parts).map(move |part| {
+        let end = all.len().min((part + 1) * most);
+        (&all[part * most..end], part + 1 == parts)
+    })
+}
+
+/// The whole list, with its last part. Those of one rank come in their order.
+pub(crate) fn gather<T, C: Default + Extend<T>>(
+    parts: &mut HashMap<i32, C>,
+    source: i32,
+    part: impl IntoIterator<Item = T>,
+    last: bool,
+) -> Option<C> {
+    parts.entry(source).or_default().extend(part);
+    last.then(|| parts.remove(&source)).flatten()
+}
 
 /// Where a message travels: tags of one lane between two ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -587,6 +607,20 @@ mod tests {
             name: "potrf".into(),
             operation: "body".into(),
             text: "ü".repeat(300),
+        }
+    }
+
+    #[test]
+    fn parts_make_the_whole() {
+        for count in 0..8u64 {
+            let all: Vec<u64> = (0..count).collect();
+            let mut parts: HashMap<i32, Vec<u64>> = HashMap::new();
+            let mut whole = None;
+            for (part, last) in in_parts(&all, 3) {
+                assert!(whole.is_none() && part.len() <= 3);
+                whole = gather(&mut parts, 5, part.iter().copied(), last);
+            }
+            assert_eq!(whole, Some(all));
         }
     }
 

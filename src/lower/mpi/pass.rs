@@ -144,7 +144,9 @@ impl World {
             if self.rested_at.load(Ordering::Relaxed) != 0 || engine.said_bye {
                 engine.report_rest(self);
             }
-            engine.let_others_listen(self, runtime);
+            if !went_on {
+                engine.let_others_listen(self, runtime);
+            }
             engine.look_for_knots(self, runtime);
             if engine.takes_in() || engine.has_leavers() {
                 went_on |= engine.sink(self, runtime);

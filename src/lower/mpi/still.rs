@@ -34,9 +34,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::across::{ANY_STANDS, Across, Facts, Latest, in_parts};
+use super::across::{ANY_STANDS, Across, Facts, Latest};
 use super::blocked::Words;
-use super::control::{Control, Relies, Wire};
+use super::control::{Control, MOST_RELIES, Relies, Wire, in_parts};
 use super::engine::Engine;
 use super::rest::LANES;
 use super::suppose::{GivesUp, Lead};
@@ -203,11 +203,12 @@ impl Engine {
                 continue;
             }
             supposed.said_stuck.clone_from(&stuck);
-            for (relies, last) in in_parts(stuck.as_ref().unwrap_or(&Relies::new())) {
+            let relies: Vec<u64> = stuck.iter().flatten().copied().collect();
+            for (part, last) in in_parts(&relies, MOST_RELIES) {
                 let said = Control::Stuck {
                     wave,
                     is_stuck: stuck.is_some(),
-                    relies,
+                    relies: part.iter().copied().collect(),
                     last,
                 };
                 self.tell(leader, &said);

@@ -19,8 +19,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use super::across::{Fact, first_wave, gather};
-use super::control::{Control, MOST_MEMBERS, MOST_WIRES, Relies, Wire};
+use super::across::{Fact, first_wave};
+use super::control::{Control, MOST_MEMBERS, MOST_WIRES, Relies, Wire, gather, in_parts};
 use super::engine::{Cancelled, Engine, Finished};
 use super::still::long;
 use super::world::World;
@@ -433,10 +433,7 @@ impl Engine {
         for rank in 0..self.peers.size() {
             let of_rank = declared.iter().filter(|(peer, _)| *peer == rank);
             let spares: Vec<Wire> = of_rank.map(|(_, wire)| *wire).collect();
-            let mut parts = spares.chunks(MOST_WIRES).peekable();
-            loop {
-                let part = parts.next().unwrap_or_default();
-                let last = parts.peek().is_none();
+            for (part, last) in in_parts(&spares, MOST_WIRES) {
                 let never = Control::Never {
                     leader,
                     wave,
@@ -445,9 +442,6 @@ impl Engine {
                     last,
                 };
                 self.tell(rank, &never);
-                if last {
-                    break;
-                }
             }
         }
     }
@@ -460,11 +454,9 @@ impl Engine {
         spares: Vec<Wire>,
         last: bool,
     ) {
-        self.still.spared.entry(source).or_default().extend(spares);
-        if !last {
+        let Some(spared) = gather(&mut self.still.spared, source, spares, last) else {
             return;
-        }
-        let spared = self.still.spared.remove(&source).unwrap_or_default();
+        };
         let received = self.peers[source].received;
         let stands = self.still.ranks.get(&source);
         let holds = stands.is_some_and(|stands| (stands.epoch, stands.sent) == (epoch, received));

@@ -8,9 +8,9 @@
 //! Who has gone on in the meantime, or has sent something that is still on its way, spares everything: it rests again, and is
 //! asked again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::control::{Control, MOST_WIRES, Wire};
+use super::control::{Control, MOST_WIRES, Wire, gather, in_parts};
 use super::engine::{Cancelled, Engine, Flight};
 use super::rest::COUNTER;
 use super::world::World;
@@ -21,13 +21,13 @@ pub(super) struct Undeclared {
     /// Ranks that have not answered this one.
     unanswered: HashSet<i32>,
     any: bool,
-    /// Of an answer whose last part has not come: by the one who answers all come in their order.
-    spared: HashSet<(i32, Wire)>,
+    /// Of an answer whose last part has not come: by who gives it.
+    spared: HashMap<i32, HashSet<Wire>>,
     /// Rank 0: ranks that have not told whether anything has ended; whether on any something has; and whether a
     /// wider window of tags might have helped.
     untold: HashSet<i32>,
     any_told: bool,
-    pub(super) by_tags: bool,
+    by_tags: bool,
 }
 
 impl Undeclared {
@@ -79,20 +79,14 @@ impl Engine {
         let declared = world.lines.unposted_sends();
         let of_source = declared.iter().filter(|(peer, _)| *peer == source);
         let wires: Vec<Wire> = of_source.map(|(_, wire)| *wire).collect();
-        let mut parts = wires.chunks(MOST_WIRES).peekable();
-        loop {
-            let wires = parts.next().unwrap_or_default().to_vec();
-            let last = parts.peek().is_none();
+        for (part, last) in in_parts(&wires, MOST_WIRES) {
             let answer = Control::Answers {
                 rests,
                 sent,
-                wires,
+                wires: part.to_vec(),
                 last,
             };
             self.tell(source, &answer);
-            if last {
-                return;
-            }
         }
     }
 
@@ -105,16 +99,10 @@ impl Engine {
         last: bool,
     ) {
         let undeclared = &mut self.resting.undeclared;
-        let wires = wires.into_iter().map(|wire| (source, wire));
-        undeclared.spared.extend(wires);
-        if !last || !undeclared.unanswered.remove(&source) {
+        let spared: Option<HashSet<Wire>> = gather(&mut undeclared.spared, source, wires, last);
+        let Some(spared) = spared.filter(|_| undeclared.unanswered.remove(&source)) else {
             return;
-        }
-        let spared = core::mem::take(&mut undeclared.spared);
-        let (of_source, others): (HashSet<_>, HashSet<_>) =
-            spared.into_iter().partition(|(peer, _)| *peer == source);
-        undeclared.spared = others;
-        let spared: HashSet<Wire> = of_source.into_iter().map(|(_, wire)| wire).collect();
+        };
         let goes_on = !rests || sent != self.peers[source].received;
         let why = Cancelled::Rest { by_tags: false };
         let cuts = !goes_on && self.cancel_receives_but(Some(source), why, &spared);
